@@ -1,0 +1,85 @@
+"""Credentials at rest: one data key each, wrapped by a versioned master key, bound to its row.
+
+AES-256-GCM twice: the master key seals a random data key, the data key seals the secret. The row's
+name is authenticated with both, so a ciphertext copied to another row does not open."""
+
+import base64
+import json
+import secrets
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from cryptography.exceptions import InvalidTag
+from cryptography.hazmat.primitives.ciphers.aead import AESGCM
+
+_NONCE_BYTES, _KEY_BYTES = 12, 32
+
+
+class VaultError(Exception):
+    """A secret cannot be opened: the master key is missing or another, or the row is not its own."""
+
+
+@dataclass(frozen=True)
+class MasterKeys:
+    """`current` seals; every key in `by_id` opens."""
+
+    current: str
+    by_id: Mapping[str, bytes] = field(repr=False)
+
+
+def parse_master_keys(entries: list[str]) -> MasterKeys:
+    """`["2026a:<base64 of 32 bytes>", …]`, the current one first. Raises VaultError naming the bad entry."""
+    keys: dict[str, bytes] = {}
+    for entry in entries:
+        key_id, _, encoded = entry.partition(":")
+        try:
+            key = base64.b64decode(encoded, validate=True)
+        except ValueError:
+            key = b""
+        if not key_id or len(key) != _KEY_BYTES:
+            raise VaultError(f"master key {key_id or '?'!r} is not `id:` and the base64 of {_KEY_BYTES} bytes")
+        keys[key_id] = key
+    if not keys:
+        raise VaultError("no master key is set: FRAMEYARD_MASTER_KEYS is empty")
+    return MasterKeys(next(iter(keys)), keys)
+
+
+def seal(secret: str, row: str, keys: MasterKeys) -> str:
+    """The text to store for `secret` in the row named `row` (e.g. `channel:chn_…:credential`)."""
+    data_key = secrets.token_bytes(_KEY_BYTES)
+    envelope = {
+        "key": keys.current,
+        "wrapped": _encrypt(keys.by_id[keys.current], data_key, row),
+        "sealed": _encrypt(data_key, secret.encode(), row),
+    }
+    return json.dumps(envelope, separators=(",", ":"))
+
+
+def unseal(envelope: str, row: str, keys: MasterKeys) -> str:
+    """Raises VaultError where the key is not at hand or the envelope is not this row's."""
+    parts = json.loads(envelope)
+    master = keys.by_id.get(parts["key"])
+    if master is None:
+        raise VaultError(f"master key {parts['key']!r} is not among FRAMEYARD_MASTER_KEYS; put it back to read {row}")
+    data_key = _decrypt(master, parts["wrapped"], row)
+    return _decrypt(data_key, parts["sealed"], row).decode()
+
+
+def reseal(envelope: str, row: str, keys: MasterKeys) -> str:
+    """The same secret under the current master key; unchanged where it already is."""
+    if json.loads(envelope)["key"] == keys.current:
+        return envelope
+    return seal(unseal(envelope, row, keys), row, keys)
+
+
+def _encrypt(key: bytes, plain: bytes, row: str) -> str:
+    nonce = secrets.token_bytes(_NONCE_BYTES)
+    return base64.b64encode(nonce + AESGCM(key).encrypt(nonce, plain, row.encode())).decode()
+
+
+def _decrypt(key: bytes, encoded: str, row: str) -> bytes:
+    raw = base64.b64decode(encoded)
+    try:
+        return AESGCM(key).decrypt(raw[:_NONCE_BYTES], raw[_NONCE_BYTES:], row.encode())
+    except InvalidTag as error:
+        raise VaultError(f"{row} does not open: another master key under the same id, or a copied row") from error

@@ -1,0 +1,40 @@
+"""What every request passes: its id, and a 401 instead of a login page inside a live panel."""
+
+import re
+from collections.abc import Callable
+
+from django.conf import settings
+from django.http import HttpRequest, HttpResponse
+
+from catalog.ids import public_id
+
+GetResponse = Callable[[HttpRequest], HttpResponse]
+_ACCEPTED_ID = re.compile(r"[A-Za-z0-9_.-]{8,64}\Z")
+
+
+class RequestIdMiddleware:
+    """Gives each request an id, the caller's own where it is well-formed, and answers with it."""
+
+    def __init__(self, get_response: GetResponse) -> None:
+        self.get_response = get_response
+
+    def __call__(self, request: HttpRequest) -> HttpResponse:
+        given = request.headers.get("X-Request-Id", "")
+        request.request_id = given if _ACCEPTED_ID.match(given) else public_id("req")  # type: ignore[attr-defined]
+        response = self.get_response(request)
+        response["X-Request-Id"] = request.request_id  # type: ignore[attr-defined]
+        return response
+
+
+class SignedOutFragmentMiddleware:
+    """A poll of somebody signed out would swap the whole login page into a panel: answer 401 instead."""
+
+    def __init__(self, get_response: GetResponse) -> None:
+        self.get_response = get_response
+
+    def __call__(self, request: HttpRequest) -> HttpResponse:
+        response = self.get_response(request)
+        sent_to_login = response.status_code == 302 and response["Location"].startswith(str(settings.LOGIN_URL))
+        if request.headers.get("HX-Request") and sent_to_login:
+            return HttpResponse(status=401)
+        return response

@@ -1,0 +1,16 @@
+"""Every address of the installation."""
+
+from django.urls import include, path
+from django.views.generic import RedirectView
+from drf_spectacular.views import SpectacularAPIView, SpectacularSwaggerView  # noqa: F401
+
+from config import api
+
+urlpatterns = [
+    path("", RedirectView.as_view(url="/console/", permanent=False)),
+    path("live", api.live),
+    path("ready", api.ready),
+    path("api/v1/", include("dispatch.api.urls")),
+    path("console/", include("dispatch.views.urls")),
+    path("api/schema/", SpectacularAPIView.as_view(permission_classes=[], authentication_classes=[]), name="schema"),
+]
