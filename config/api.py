@@ -1,0 +1,1 @@
+"""Errors of the customer API in one shape, and the two doors that say whether the service lives."""

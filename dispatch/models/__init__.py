@@ -1,0 +1,20 @@
+"""The work: jobs, their attempts and the evidence of each decision, slots, and results."""
+
+from dispatch.models.capacity import CapacityLease, LeaseState, Occupancy
+from dispatch.models.job import Attempt, Job, ProviderJob, SelectionCount, SelectionRound, ServiceClass
+from dispatch.models.record import Asset, ProviderEvent, WorkerBeat
+
+__all__ = [
+    "Asset",
+    "Attempt",
+    "CapacityLease",
+    "Job",
+    "LeaseState",
+    "Occupancy",
+    "ProviderEvent",
+    "ProviderJob",
+    "SelectionCount",
+    "SelectionRound",
+    "ServiceClass",
+    "WorkerBeat",
+]

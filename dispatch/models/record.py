@@ -1,0 +1,74 @@
+"""What providers told us, what was delivered, and whether the workers live."""
+
+from django.db import models
+
+from billing.models import Customer
+from catalog.fields import PublicIdField
+from catalog.models import Channel
+
+
+class ProviderEvent(models.Model):
+    """One answer, callback or look-up, as it came (secrets redacted); append-only."""
+
+    class Kind(models.TextChoices):
+        SUBMIT = "submit"
+        POLL = "poll"  # kept when it says something new
+        CALLBACK = "callback"
+        CANCEL = "cancel"
+        RECOVER = "recover"
+        FETCH = "fetch"
+
+    attempt = models.ForeignKey("dispatch.Attempt", null=True, on_delete=models.PROTECT, related_name="events")
+    channel = models.ForeignKey(Channel, on_delete=models.PROTECT, related_name="events")
+    kind = models.CharField(max_length=8, choices=Kind)
+    outcome = models.CharField(max_length=60)  # accepted, rejected, unknown, a status, found, absent …
+    raw = models.JSONField(default=dict)
+    at = models.DateTimeField()
+
+    class Meta:
+        indexes = [models.Index(fields=["attempt", "id"], name="event_of_attempt")]  # the job page
+
+    def __str__(self) -> str:
+        return f"{self.kind}: {self.outcome}"
+
+
+class Asset(models.Model):
+    """A file in our own storage: a delivered output, or a customer's input."""
+
+    class Kind(models.TextChoices):
+        OUTPUT = "output"
+        INPUT = "input"
+
+    public_id = PublicIdField("ast")
+    customer = models.ForeignKey(Customer, on_delete=models.PROTECT, related_name="assets")
+    attempt = models.ForeignKey("dispatch.Attempt", null=True, on_delete=models.PROTECT, related_name="assets")
+    number = models.PositiveSmallIntegerField(default=1)  # of the attempt's outputs, from 1
+    kind = models.CharField(max_length=6, choices=Kind)
+    content_type = models.CharField(max_length=60)
+    size_bytes = models.BigIntegerField()
+    sha256 = models.CharField(max_length=64)
+    width = models.PositiveIntegerField(null=True)  # pixels
+    height = models.PositiveIntegerField(null=True)
+    duration_ms = models.PositiveIntegerField(null=True)
+    path = models.CharField(max_length=300)  # below MEDIA_DIR
+    created_at = models.DateTimeField()
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(fields=["attempt", "number"], name="one_asset_per_output"),
+            models.CheckConstraint(condition=models.Q(size_bytes__gt=0), name="asset_not_empty"),
+        ]
+
+    def __str__(self) -> str:
+        return self.public_id
+
+
+class WorkerBeat(models.Model):
+    """When each worker cluster last finished a task: how a hung one is found."""
+
+    cluster = models.CharField(max_length=20, unique=True)
+    beat_at = models.DateTimeField()
+    rung_at = models.DateTimeField(null=True)  # the pulse's last bell for it
+
+    def __str__(self) -> str:
+        return f"{self.cluster} {self.beat_at:%H:%M:%S}"
