@@ -2,11 +2,12 @@
 
 from dispatch.models.capacity import CapacityLease, LeaseState, Occupancy
 from dispatch.models.job import Attempt, Job, ProviderJob, SelectionCount, SelectionRound, ServiceClass
-from dispatch.models.record import Asset, ProviderEvent, WorkerBeat
+from dispatch.models.record import Asset, Bell, ProviderEvent
 
 __all__ = [
     "Asset",
     "Attempt",
+    "Bell",
     "CapacityLease",
     "Job",
     "LeaseState",
@@ -16,5 +17,4 @@ __all__ = [
     "SelectionCount",
     "SelectionRound",
     "ServiceClass",
-    "WorkerBeat",
 ]

@@ -1,4 +1,4 @@
-"""What providers told us, what was delivered, and whether the workers live."""
+"""What providers told us, what was delivered, and which recurring tasks were answered."""
 
 from django.db import models
 
@@ -63,12 +63,13 @@ class Asset(models.Model):
         return self.public_id
 
 
-class WorkerBeat(models.Model):
-    """When each worker cluster last finished a task: how a hung one is found."""
+class Bell(models.Model):
+    """One recurring task that the pulse rings: it waits to be answered from `rung_at` on."""
 
-    cluster = models.CharField(max_length=20, unique=True)
-    beat_at = models.DateTimeField()
-    rung_at = models.DateTimeField(null=True)  # the pulse's last bell for it
+    name = models.CharField(max_length=20, unique=True)  # of dispatch.pulse.BELLS
+    cluster = models.CharField(max_length=20)
+    rung_at = models.DateTimeField()
+    answered_at = models.DateTimeField(null=True)  # when a worker last began the task
 
     def __str__(self) -> str:
-        return f"{self.cluster} {self.beat_at:%H:%M:%S}"
+        return self.name

@@ -1,0 +1,138 @@
+"""The two books: the only writers of credit and provider usage entries.
+
+Each function runs inside the caller's transaction and may be repeated: an entry that stands is
+not written again, and the balance moves only with its entry."""
+
+from datetime import datetime
+
+from django.db.models import F
+
+from billing.errors import InsufficientCredit
+from billing.models import CostRuleVersion, CreditEntry, Customer, ProviderUsageEntry
+
+Kind = CreditEntry.Kind
+
+
+def deposit(customer: Customer, amount_micros: int, note: str, now: datetime) -> CreditEntry:
+    """Adds credit. Raises ValueError for an amount that is not positive."""
+    if amount_micros <= 0:
+        raise ValueError(f"a deposit is positive; {amount_micros} micros is not")
+    Customer.objects.filter(pk=customer.pk).update(balance_micros=F("balance_micros") + amount_micros)
+    return CreditEntry.objects.create(
+        customer=customer,
+        kind=Kind.DEPOSIT,
+        amount_micros=amount_micros,
+        currency=customer.currency,
+        note=note,
+        at=now,
+    )
+
+
+def reserve(customer: Customer, job: str, amount_micros: int, now: datetime) -> None:
+    """Takes the price of a job out of the balance, or raises InsufficientCredit and takes nothing.
+
+    One conditional UPDATE: of many requests at once, only those that the balance covers get through."""
+    if amount_micros == 0:
+        return
+    covered = Customer.objects.filter(pk=customer.pk, balance_micros__gte=amount_micros)
+    if not covered.update(balance_micros=F("balance_micros") - amount_micros):
+        raise InsufficientCredit(amount_micros, customer.currency)
+    CreditEntry.objects.create(
+        customer=customer,
+        job=job,
+        kind=Kind.RESERVE,
+        amount_micros=-amount_micros,
+        currency=customer.currency,
+        at=now,
+    )
+
+
+def settle_credit(
+    customer: Customer, job: str, reserved_micros: int, charge_micros: int, note: str, now: datetime
+) -> None:
+    """Gives the reserve back and takes the charge, once for each job however often it is called."""
+    if reserved_micros == 0 and charge_micros == 0:
+        return
+    _post_once(customer, job, Kind.RELEASE, reserved_micros, note, now)
+    _post_once(customer, job, Kind.CHARGE, -charge_micros, note, now)
+
+
+def _post_once(
+    customer: Customer, job: str, kind: CreditEntry.Kind, amount_micros: int, note: str, now: datetime
+) -> None:
+    if amount_micros == 0 or CreditEntry.objects.filter(job=job, kind=kind).exists():
+        return
+    CreditEntry.objects.create(
+        customer=customer,
+        job=job,
+        kind=kind,
+        amount_micros=amount_micros,
+        currency=customer.currency,
+        note=note,
+        at=now,
+    )
+    Customer.objects.filter(pk=customer.pk).update(balance_micros=F("balance_micros") + amount_micros)
+
+
+def expect_cost(
+    attempt: str, supply_id: int, version: CostRuleVersion, amount_micros: int, currency: str, now: datetime
+) -> None:
+    """At acceptance: what the provider will charge by the quote."""
+    _post_usage(attempt, supply_id, ProviderUsageEntry.Kind.EXPECTED, amount_micros, currency, now, version)
+
+
+def settle_cost(
+    attempt: str,
+    supply_id: int,
+    version: CostRuleVersion,
+    amount_micros: int,
+    currency: str,
+    now: datetime,
+    platform_loss: bool = False,
+) -> None:
+    """At the end: the expectation is reversed and the true cost stands, so that the sum is the cost."""
+    expected = ProviderUsageEntry.objects.filter(attempt=attempt, kind=ProviderUsageEntry.Kind.EXPECTED).first()
+    if expected is not None:
+        _post_usage(
+            attempt,
+            supply_id,
+            ProviderUsageEntry.Kind.REVERSAL,
+            -expected.amount_micros,
+            expected.currency,
+            now,
+            version,
+        )
+    _post_usage(
+        attempt,
+        supply_id,
+        ProviderUsageEntry.Kind.SETTLED,
+        amount_micros,
+        currency,
+        now,
+        version,
+        platform_loss,
+    )
+
+
+def _post_usage(
+    attempt: str,
+    supply_id: int,
+    kind: ProviderUsageEntry.Kind,
+    amount_micros: int,
+    currency: str,
+    now: datetime,
+    version: CostRuleVersion,
+    platform_loss: bool = False,
+) -> None:
+    ProviderUsageEntry.objects.get_or_create(
+        attempt=attempt,
+        kind=kind,
+        defaults={
+            "supply_id": supply_id,
+            "amount_micros": amount_micros,
+            "currency": currency,
+            "cost_rule_version": version,
+            "platform_loss": platform_loss,
+            "at": now,
+        },
+    )
