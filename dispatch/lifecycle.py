@@ -168,3 +168,20 @@ def unreachable(states: Iterable[AttemptState]) -> frozenset[AttemptState]:
         reached |= fresh
         frontier.extend(fresh)
     return frozenset(states) - reached
+
+
+class Slot(StrEnum):
+    """What an attempt in a state does with its slot."""
+
+    LIVE = "live"
+    UNKNOWN = "unknown"
+    RELEASED = "released"
+
+
+def slot_in(state: AttemptState) -> Slot:
+    """A slot is held while the provider may work, and while nobody can say whether it does."""
+    if state in CONFIRMED_STATES:
+        return Slot.LIVE
+    if state in UNKNOWN_STATES or state is _A.ABANDONED:
+        return Slot.UNKNOWN
+    return Slot.RELEASED

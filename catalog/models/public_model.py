@@ -5,6 +5,7 @@ from django.db.models import Q
 
 from catalog.fields import PublicIdField
 from catalog.models.supply import Modality, Supply
+from catalog.policy import Policy, parse_policy
 
 PRIORITY_MAX = 1_000_000
 
@@ -41,6 +42,9 @@ class DispatchPolicy(models.Model):
 
     def __str__(self) -> str:
         return f"{self.slug} v{self.version}"
+
+    def parsed(self) -> Policy:
+        return parse_policy(self.parameters)
 
 
 class DegradationRule(models.Model):

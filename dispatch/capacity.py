@@ -1,0 +1,99 @@
+"""Slots of channels, supplies and groups: counted in one row each, held by leases.
+
+Rows are locked in one order everywhere: group, channel, supply (by `Occupancy.Kind`, then id). Measured:
+another order on release costs a deadlock a second. Callers run inside a transaction."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from django.db.models import F, Q
+
+from dispatch.lifecycle import Slot
+from dispatch.models import Attempt, CapacityLease, LeaseState, Occupancy
+
+Kind = Occupancy.Kind
+Subject = tuple[str, int]  # kind, id of the row
+
+LEASE_TTL = timedelta(seconds=60)
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where an attempt would stand: one slot in each."""
+
+    channel_id: int
+    supply_id: int
+    group_id: int | None
+
+    def subjects(self) -> list[Subject]:
+        group = [] if self.group_id is None else [(Kind.GROUP.value, self.group_id)]
+        return [*group, (Kind.CHANNEL.value, self.channel_id), (Kind.SUPPLY.value, self.supply_id)]
+
+
+def locked_occupancy(places: Iterable[Place]) -> dict[Subject, Occupancy]:
+    """The counts of all `places`, locked until the transaction ends; missing rows are made."""
+    subjects = sorted({subject for place in places for subject in place.subjects()})
+    if not subjects:
+        return {}
+    condition = Q()
+    for kind in Kind.values:
+        condition |= Q(kind=kind, subject_id__in=[number for of, number in subjects if of == kind])
+    rows = _locked(condition)
+    missing = [subject for subject in subjects if subject not in rows]
+    if missing:
+        Occupancy.objects.bulk_create(
+            [Occupancy(kind=kind, subject_id=number) for kind, number in missing], ignore_conflicts=True
+        )
+        rows = _locked(condition)
+    return rows
+
+
+def _locked(condition: Q) -> dict[Subject, Occupancy]:
+    rows = Occupancy.objects.select_for_update().filter(condition).order_by("kind", "subject_id")
+    return {(row.kind, row.subject_id): row for row in rows}
+
+
+def take(place: Place, occupancy: dict[Subject, Occupancy]) -> None:
+    """Counts one more confirmed slot at `place`, in memory; `write` stores the batch."""
+    for subject in place.subjects():
+        occupancy[subject].confirmed += 1
+
+
+def write(occupancy: dict[Subject, Occupancy]) -> None:
+    Occupancy.objects.bulk_update(occupancy.values(), ["confirmed", "unknown"])
+
+
+def change_slot(attempt: Attempt, slot: Slot, now: datetime, outcome: str = "") -> bool:
+    """Brings the attempt's lease to what its new state asks for; true when a slot became free.
+
+    Idempotent: a lease that is released, or already as it should be, changes nothing."""
+    lease = CapacityLease.objects.select_for_update().filter(attempt=attempt, released_at=None).first()
+    if lease is None or lease.state == slot:
+        return False
+    change = {"confirmed": 0, "unknown": 0}
+    change["confirmed" if lease.state == LeaseState.LIVE else "unknown"] -= 1
+    if slot is not Slot.RELEASED:
+        change["confirmed" if slot is Slot.LIVE else "unknown"] += 1
+    lease.state = LeaseState(slot.value)
+    if slot is Slot.RELEASED:
+        lease.released_at, lease.outcome = now, outcome
+    lease.save(update_fields=["state", "released_at", "outcome"])
+    _count(Place(lease.channel_id, lease.supply_id, lease.group_id), change)
+    return slot is Slot.RELEASED
+
+
+def _count(place: Place, change: dict[str, int]) -> None:
+    for kind, number in sorted(place.subjects()):
+        Occupancy.objects.filter(kind=kind, subject_id=number).update(
+            confirmed=F("confirmed") + change["confirmed"], unknown=F("unknown") + change["unknown"]
+        )
+
+
+def renew(attempt_id: int, fence: int, now: datetime, until: datetime) -> bool:
+    """Prolongs the lease if `fence` still holds it; false: it was given to another process meanwhile."""
+    return bool(
+        CapacityLease.objects.filter(attempt_id=attempt_id, fence=fence, released_at=None).update(
+            renewed_at=now, expires_at=until
+        )
+    )

@@ -1,0 +1,60 @@
+"""What a caller of the gateway can do wrong; `config/api.py` gives each its HTTP status."""
+
+
+class DispatchError(Exception):
+    """Base of the errors below. `code` is stable and documented; `field` is a path into the request."""
+
+    code = "dispatch_error"
+
+    def __init__(self, message: str, field: str = "") -> None:
+        self.field = field
+        super().__init__(message)
+
+
+class InvalidRequest(DispatchError):
+    """A value that the public model does not take; the message says which are."""
+
+    code = "invalid_request"
+
+
+class UnknownModel(DispatchError):
+    """No public model of that name is open to this customer."""
+
+    code = "model_not_found"
+
+
+class ModelNotPublished(DispatchError):
+    """The model exists but is being changed: try again later."""
+
+    code = "model_not_published"
+
+
+class IdempotencyConflict(DispatchError):
+    """The key stands for another request: use a new one."""
+
+    code = "idempotency_conflict"
+
+
+class QueueFull(DispatchError):
+    """This customer has as many jobs waiting as it may: try again when some have begun."""
+
+    code = "queue_full"
+    retry_after_s = 10
+
+
+class UnknownJob(DispatchError):
+    """No job of this customer has that id."""
+
+    code = "job_not_found"
+
+
+class AlreadyFinished(DispatchError):
+    """A finished job can't be cancelled."""
+
+    code = "job_already_finished"
+
+
+class CostOverLimit(DispatchError):
+    """The price is above the request's own `max_cost`."""
+
+    code = "over_max_cost"

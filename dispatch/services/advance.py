@@ -1,0 +1,122 @@
+"""The one function that moves an attempt, with all that a move entails, in one transaction.
+
+Slot, job state, health evidence, both ledgers and the next bell follow from the new state; so a worker
+killed anywhere leaves either all of it or none."""
+
+from datetime import datetime
+from typing import Any
+
+from django.db import transaction
+from django_q.tasks import async_task
+
+from catalog.policy import Policy
+from catalog.providers.types import ProviderError
+from dispatch import capacity
+from dispatch.lifecycle import (
+    FINAL_JOB_STATES,
+    AttemptState,
+    JobFacts,
+    JobState,
+    Slot,
+    job_state,
+    slot_in,
+)
+from dispatch.models import Attempt, Job
+from dispatch.moves import Move
+from dispatch.repository import lock_job_of, move_attempt, move_job
+from dispatch.retry import Failure, may_switch
+from dispatch.services import settle
+from dispatch.words import customer_error
+
+
+def advance(move: Move, now: datetime) -> Attempt | None:
+    """The moved attempt; None when somebody else moved it first: look again, decide again."""
+    with transaction.atomic():
+        job = lock_job_of(move.attempt_id)
+        attempt = Attempt.objects.select_related("supply", "channel", "cost_rule_version").get(pk=move.attempt_id)
+        if attempt.state_version != move.version:
+            return None
+        if not move_attempt(attempt, move.to, now, {**move.changes, **_error_columns(move.error)}):
+            return None
+        freed = capacity.change_slot(attempt, slot_in(move.to), now, outcome=_lease_outcome(move.to))
+        _follow_with_job(job, attempt, move, now)
+        settle.record_end(job, attempt, move, now)
+        if freed or (job.state == JobState.DISPATCHING and attempt.state == AttemptState.FAILED):
+            wake_dispatcher()
+    return attempt
+
+
+def wake_dispatcher() -> None:
+    """Rings the scan in the caller's transaction, if any job waits for it."""
+    if Job.objects.filter(next_action_at__isnull=False).exists():
+        async_task("dispatch.tasks.scan_now", cluster="control")
+
+
+def refresh_job(job: Job, now: datetime, **changes: Any) -> None:
+    """Derives the state of a locked job anew from its attempts and stores it."""
+    last = job.attempts.order_by("-number").first()
+    _store_job_state(job, last, now, access_revoked=False, changes=changes)
+
+
+def _follow_with_job(job: Job, attempt: Attempt, move: Move, now: datetime) -> None:
+    changes: dict[str, Any] = {}
+    if move.to == AttemptState.SUCCEEDED:
+        changes["adopted_attempt"] = attempt
+    _store_job_state(job, attempt, now, access_revoked=move.access_revoked, changes=changes)
+
+
+def _store_job_state(
+    job: Job, last: Attempt | None, now: datetime, access_revoked: bool, changes: dict[str, Any]
+) -> None:
+    policy = job.public_model.policy.parsed()
+    states = tuple(AttemptState(state) for state in job.attempts.order_by("number").values_list("state", flat=True))
+    target = job_state(
+        JobFacts(
+            state=JobState(job.state),
+            attempts=states,
+            cancel_requested=job.cancel_requested_at is not None,
+            switch_allowed=last is not None and _switch_allowed(job, last, policy, now),
+            past_deadline=now >= job.dispatch_deadline_at,
+            access_revoked=access_revoked,
+        )
+    )
+    if target == JobState.DISPATCHING and last is not None and last.state == AttemptState.FAILED:
+        changes["next_action_at"] = now
+    if target in FINAL_JOB_STATES and target != JobState.SUCCEEDED:
+        code, message = customer_error(target, last, access_revoked=access_revoked)
+        changes |= {"error_code": code, "error_message": message}
+    was_final = job.state in FINAL_JOB_STATES
+    move_job(job, target, now, changes)
+    if job.state in FINAL_JOB_STATES and not was_final:
+        settle.settle_job(job, now)
+
+
+def _switch_allowed(job: Job, last: Attempt, policy: Policy, now: datetime) -> bool:
+    if last.state != AttemptState.FAILED:
+        return False
+    return may_switch(
+        Failure(last.number, last.error_category, last.retryable),
+        max_attempts=policy.max_attempts,
+        now=now,
+        dispatch_deadline_at=job.dispatch_deadline_at,
+        strict_model=job.request.get("routing_mode") == "strict_model",
+        cancel_requested=job.cancel_requested_at is not None,
+    ).allowed
+
+
+def _error_columns(error: ProviderError | None) -> dict[str, Any]:
+    if error is None:
+        return {}
+    return {
+        "error_category": error.category,
+        "error_scope": error.scope,
+        "error_code": error.code,
+        "error_message": error.message[:500],
+        "retryable": error.retryable,
+    }
+
+
+def _lease_outcome(to: AttemptState) -> str:
+    if slot_in(to) is not Slot.RELEASED:
+        return ""
+    return "completed" if to in (AttemptState.GENERATED, AttemptState.CANCELLED) else "failed"

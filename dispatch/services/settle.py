@@ -1,0 +1,69 @@
+"""The money and the evidence at the end of an attempt and of a job; called inside the move's transaction."""
+
+from datetime import datetime
+
+from billing import ledger
+from dispatch.lifecycle import AttemptState, JobState
+from dispatch.models import Attempt, Job
+from dispatch.moves import Move
+from dispatch.pricing import sale_price_micros
+
+A = AttemptState
+
+
+def record_end(job: Job, attempt: Attempt, move: Move, now: datetime) -> None:
+    """Books what the move says about the provider's bill and about the health of channel and supply."""
+    _book_provider_cost(job, attempt, move, now)
+
+
+def _book_provider_cost(job: Job, attempt: Attempt, move: Move, now: datetime) -> None:
+    if move.to is A.ACCEPTED:
+        ledger.expect_cost(
+            attempt.public_id,
+            attempt.supply_id,
+            attempt.cost_rule_version,
+            attempt.quote_micros,
+            attempt.quote_currency,
+            now,
+        )
+        return
+    cost = _final_cost(attempt, move)
+    if cost is None or attempt.cost_micros is not None:
+        return
+    Attempt.objects.filter(pk=attempt.pk).update(cost_micros=cost)
+    attempt.cost_micros = cost
+    Job.objects.filter(pk=job.pk).update(provider_cost_micros=job.provider_cost_micros + cost)
+    job.provider_cost_micros += cost
+    ledger.settle_cost(
+        attempt.public_id,
+        attempt.supply_id,
+        attempt.cost_rule_version,
+        cost,
+        attempt.quote_currency,
+        now,
+        platform_loss=move.to is A.ABANDONED or move.platform_loss,
+    )
+
+
+def _final_cost(attempt: Attempt, move: Move) -> int | None:
+    """Micros, or None while the end is open or when nothing was ever sent.
+
+    What nobody could clear up is taken as charged: the worse case, until a bill says otherwise."""
+    if move.to in (A.GENERATED, A.ABANDONED):
+        return attempt.quote_micros
+    if move.to in (A.FAILED, A.CANCELLED) and attempt.accepted_at is not None:
+        return 0 if attempt.cost_rule_version.document.get("free_on_failure", True) else attempt.quote_micros
+    return None
+
+
+def settle_job(job: Job, now: datetime) -> None:
+    """Gives the customer's reserve back and charges what was delivered, once."""
+    charge = 0
+    if job.state == JobState.SUCCEEDED:
+        charge = sale_price_micros(
+            job.public_model, job.request, job.actual_profile or job.requested_profile, job.customer.currency
+        )
+        charge = min(charge, job.reserved_micros)
+    Job.objects.filter(pk=job.pk).update(charged_micros=charge)
+    job.charged_micros = charge
+    ledger.settle_credit(job.customer, job.public_id, job.reserved_micros, charge, f"job {job.state}", now)

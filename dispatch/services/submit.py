@@ -1,0 +1,192 @@
+"""Sends an attempt to its provider, once.
+
+Claim in a transaction that checks the final guard; then the network, outside any transaction; then record
+what came back. Whatever breaks between claim and record leaves `submitting`, which only the reconciler
+moves, to `submission_uncertain`: nothing here or anywhere posts a second time."""
+
+import logging
+from collections.abc import Callable
+from datetime import datetime, timedelta
+
+from django.conf import settings
+from django.db import IntegrityError, transaction
+from django_q.tasks import async_task
+
+from billing.authentication import is_usable
+from catalog.models import AdminState
+from catalog.providers.registry import adapter_for
+from catalog.providers.types import (
+    Accepted,
+    CompilePlan,
+    ProviderError,
+    Rejected,
+    SendForbidden,
+    SubmitOutcome,
+    Unknown,
+    plan_from_json,
+)
+from dispatch import backoff, capacity
+from dispatch.lifecycle import AttemptState
+from dispatch.models import Attempt, CapacityLease, ProviderEvent, ProviderJob
+from dispatch.moves import Move
+from dispatch.services.advance import advance
+from dispatch.services.raise_alerts import submission_uncertain
+from dispatch.transport import transport_to
+
+logger = logging.getLogger(__name__)
+A = AttemptState
+Clock = Callable[[], datetime]
+
+
+def submit(attempt_id: int, clock: Clock) -> None:
+    """Does nothing when the attempt is no longer `ready`: a task may be delivered twice."""
+    claimed = _claim(attempt_id, clock())
+    if claimed is None:
+        return
+    outcome = _send(claimed, clock)
+    record_submission(claimed, outcome, clock())
+
+
+def _claim(attempt_id: int, now: datetime) -> Attempt | None:
+    """`ready → submitting`, if the guard still lets it; else the move that the guard asks for."""
+    with transaction.atomic():
+        attempt = (
+            Attempt.objects.select_related("job__customer", "job__api_key__customer", "supply", "channel")
+            .filter(pk=attempt_id, state=A.READY)
+            .first()
+        )
+        if attempt is None:
+            return None
+        stopped = _guard(attempt, now)
+        if stopped is not None:
+            advance(stopped, now)
+            return None
+        lease = CapacityLease.objects.filter(attempt=attempt, released_at=None).first()
+        if lease is None or not capacity.renew(attempt.pk, lease.fence, now, now + capacity.LEASE_TTL):
+            return None
+        return advance(Move(attempt.pk, attempt.state_version, A.SUBMITTING, {"request_started_at": now}), now)
+
+
+def _guard(attempt: Attempt, now: datetime) -> Move | None:
+    """The last look before money is spent: the customer's side cancels, the supply's side fails."""
+    job, wish = attempt.job, (attempt.pk, attempt.state_version)
+    if job.cancel_requested_at is not None:
+        return Move(*wish, A.CANCELLED)
+    if not is_usable(job.api_key, now):
+        return Move(*wish, A.CANCELLED, access_revoked=True)
+    if now >= job.dispatch_deadline_at:
+        return Move(*wish, A.CANCELLED)
+    if AdminState.DISABLED in (attempt.supply.state, attempt.channel.state):
+        error = ProviderError("capacity", "supply", True, "not_created", "disabled before it was sent")
+        return Move(*wish, A.FAILED, error=error)
+    return None
+
+
+def _send(attempt: Attempt, clock: Clock) -> SubmitOutcome:
+    channel = attempt.channel
+    adapter = adapter_for(channel.provider)
+    plan: CompilePlan = plan_from_json(attempt.compile_plan)
+    with transport_to(channel) as transport:
+        return adapter.submit(
+            transport, plan, attempt.client_request_key, before_send=lambda: _before_send(attempt, clock())
+        )
+
+
+def _before_send(attempt: Attempt, now: datetime) -> None:
+    """Called when the connection stands and no byte is sent. A process that was stopped for a minute finds
+    here that its lease ran out or that the reconciler took the attempt, and sends nothing."""
+    held = CapacityLease.objects.filter(attempt=attempt, released_at=None, expires_at__gt=now).exists()
+    mine = Attempt.objects.filter(pk=attempt.pk, state=A.SUBMITTING, state_version=attempt.state_version)
+    if not held or not mine.update(body_sent_at=now):
+        raise SendForbidden(f"attempt {attempt.public_id} is no longer this worker's to send")
+
+
+def record_submission(attempt: Attempt, outcome: SubmitOutcome, now: datetime) -> None:
+    """Stores what the provider said, or that nobody knows what it said."""
+    with transaction.atomic():
+        _keep_event(attempt, outcome, now)
+        match outcome:
+            case Accepted():
+                record_acceptance(attempt, outcome, now)
+            case Rejected(error=error, stage=stage):
+                changes = {"transport_stage": stage or "", "next_look_at": None}
+                advance(Move(attempt.pk, attempt.state_version, A.FAILED, changes, error), now)
+            case Unknown():
+                record_uncertain(attempt, outcome.stage or "", outcome.detail, now)
+    logger.info(
+        "Submitted to the provider: %s",
+        type(outcome).__name__.lower(),
+        extra={"job": attempt.job.public_id, "attempt": attempt.public_id, "channel": attempt.channel.slug},
+    )
+
+
+def record_acceptance(attempt: Attempt, accepted: Accepted, now: datetime) -> bool:
+    """The provider has the job. False when the attempt had moved on, or the provider's id is another's."""
+    policy = attempt.policy.parsed()
+    try:
+        with transaction.atomic():
+            provider_job = ProviderJob.objects.create(
+                attempt=attempt,
+                channel=attempt.channel,
+                provider_job_id=accepted.provider_job_id,
+                provider_request_id=accepted.request_id or "",
+                raw_status=accepted.raw_status or "",
+                submitted_at=now,
+            )
+    except IntegrityError:
+        record_uncertain(attempt, "body", "the provider answered with the id of another job", now)
+        return False
+    first_poll = now + timedelta(seconds=backoff.poll_interval_s(A.ACCEPTED, 0))
+    changes = {
+        "accepted_at": now,
+        "trace_id": accepted.request_id or "",
+        "execution_deadline_at": now + timedelta(seconds=policy.max_execution_s),
+        "uncertain_deadline_at": None,
+        "next_look_at": first_poll,
+    }
+    moved = advance(Move(attempt.pk, attempt.state_version, A.ACCEPTED, changes), now)
+    if moved is None:
+        return False
+    CapacityLease.objects.filter(attempt=attempt, released_at=None).update(
+        renewed_at=now, expires_at=first_poll + capacity.LEASE_TTL
+    )
+    if accepted.outputs:
+        provider_job.outputs = [locator.as_json() for locator in accepted.outputs]
+        provider_job.completed_at = now
+        provider_job.save(update_fields=["outputs", "completed_at"])
+        record_generated(moved, now)
+    return True
+
+
+def record_generated(attempt: Attempt, now: datetime) -> None:
+    """The provider is done: the slot is free, the output is fetched next."""
+    moved = advance(
+        Move(attempt.pk, attempt.state_version, A.GENERATED, {"generated_at": now, "next_look_at": now}), now
+    )
+    if moved is not None:
+        async_task("dispatch.tasks.fetch", attempt.pk, cluster="traffic")
+
+
+def record_uncertain(attempt: Attempt, stage: str, detail: str, now: datetime) -> None:
+    """Nobody knows whether the provider works on it: the slot stays taken, look-ups begin."""
+    policy = attempt.policy.parsed()
+    error = ProviderError("unknown", "attempt", False, "submission_unknown", detail)
+    changes = {
+        "transport_stage": stage,
+        "uncertain_deadline_at": now + timedelta(seconds=policy.uncertain_deadline_s),
+        "next_look_at": now + timedelta(seconds=backoff.recovery_s(0, settings.RECOVERY_FIRST_WAIT_S)),
+    }
+    moved = advance(Move(attempt.pk, attempt.state_version, A.SUBMISSION_UNCERTAIN, changes, error), now)
+    if moved is not None:
+        submission_uncertain(moved, now)
+
+
+def _keep_event(attempt: Attempt, outcome: SubmitOutcome, now: datetime) -> None:
+    ProviderEvent.objects.create(
+        attempt=attempt,
+        channel=attempt.channel,
+        kind=ProviderEvent.Kind.SUBMIT,
+        outcome=type(outcome).__name__.lower(),
+        raw=outcome.evidence(),
+        at=now,
+    )
