@@ -147,8 +147,6 @@ def _without_attempt(facts: JobFacts) -> JobState:
 def _after_the_end(facts: JobFacts, last: AttemptState) -> JobState:
     if last is _A.CANCELLED:
         return _stopped_by_guard(facts)
-    if last is _A.FAILED and facts.cancel_requested:
-        return _J.CANCELLED
     if last is _A.FAILED and facts.switch_allowed:
         return _J.DISPATCHING
     return _J.FAILED

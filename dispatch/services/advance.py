@@ -54,6 +54,8 @@ def wake_dispatcher() -> None:
 
 def refresh_job(job: Job, now: datetime, **changes: Any) -> None:
     """Derives the state of a locked job anew from its attempts and stores it."""
+    for name, value in changes.items():
+        setattr(job, name, value)
     last = job.attempts.order_by("-number").first()
     _store_job_state(job, last, now, access_revoked=False, changes=changes)
 

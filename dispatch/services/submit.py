@@ -27,9 +27,10 @@ from catalog.providers.types import (
 )
 from dispatch import backoff, capacity
 from dispatch.lifecycle import AttemptState
-from dispatch.models import Attempt, CapacityLease, ProviderEvent, ProviderJob
+from dispatch.models import Attempt, CapacityLease, Job, ProviderEvent, ProviderJob
 from dispatch.moves import Move
 from dispatch.services.advance import advance
+from dispatch.services.cancel import request_cancel
 from dispatch.services.raise_alerts import submission_uncertain
 from dispatch.transport import transport_to
 
@@ -155,6 +156,8 @@ def record_acceptance(attempt: Attempt, accepted: Accepted, now: datetime) -> bo
         provider_job.completed_at = now
         provider_job.save(update_fields=["outputs", "completed_at"])
         record_generated(moved, now)
+    elif Job.objects.filter(attempts=moved, cancel_requested_at__isnull=False).exists():
+        request_cancel(moved, now)  # wished while nobody knew whether there was anything to cancel
     return True
 
 

@@ -1,0 +1,30 @@
+"""Asks the provider to cancel, where it can be asked; what it answers is only kept, its end is polled."""
+
+from collections.abc import Callable
+from datetime import datetime
+
+from catalog.providers.registry import adapter_for
+from dispatch.lifecycle import AttemptState
+from dispatch.models import Attempt, ProviderEvent
+from dispatch.transport import transport_to
+
+
+def cancel_at_provider(attempt_id: int, clock: Callable[[], datetime]) -> None:
+    """Safe to repeat: cancelling twice is the same wish."""
+    attempt = (
+        Attempt.objects.select_related("channel", "provider_job")
+        .filter(pk=attempt_id, state=AttemptState.CANCEL_REQUESTED)
+        .first()
+    )
+    if attempt is None:
+        return
+    with transport_to(attempt.channel) as transport:
+        result = adapter_for(attempt.channel.provider).cancel(transport, attempt.provider_job.provider_job_id)
+    ProviderEvent.objects.create(
+        attempt=attempt,
+        channel=attempt.channel,
+        kind=ProviderEvent.Kind.CANCEL,
+        outcome=result.outcome,
+        raw=dict(result.raw),
+        at=clock(),
+    )

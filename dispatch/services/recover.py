@@ -1,0 +1,140 @@
+"""Finds out what became of a submission whose answer was lost. It only ever looks; it never posts again."""
+
+import logging
+from collections.abc import Callable
+from datetime import datetime, timedelta
+
+from django.conf import settings
+from django.db import transaction
+
+from catalog.providers.registry import adapter_for
+from catalog.providers.types import Absent, Accepted, Found, ProviderError, RecoverResult, Window, supply_target
+from dispatch import backoff, capacity
+from dispatch.lifecycle import AttemptState
+from dispatch.models import Attempt, CapacityLease, ProviderEvent
+from dispatch.moves import Move
+from dispatch.repository import claim_attempt
+from dispatch.services import raise_alerts
+from dispatch.services.advance import advance
+from dispatch.services.submit import record_acceptance
+from dispatch.transport import transport_to
+
+logger = logging.getLogger(__name__)
+A = AttemptState
+LISTING_STARTS_BEFORE = timedelta(seconds=60)
+
+
+def recover(attempt_id: int, clock: Callable[[], datetime]) -> None:
+    """One look-up for an attempt in `submission_uncertain`; records found, absent or cannot tell."""
+    attempt = (
+        Attempt.objects.select_related("channel", "supply", "job", "policy", "cost_rule_version")
+        .filter(pk=attempt_id, state=A.SUBMISSION_UNCERTAIN)
+        .first()
+    )
+    now = clock()
+    if attempt is None or not claim_attempt(attempt, now + timedelta(seconds=settings.PROVIDER_DEADLINE_S + 30)):
+        return
+    if attempt.body_sent_at is None:
+        _record_unsent(attempt, now)
+        return
+    result = _look(attempt, now)
+    record_recovery(attempt, result, clock())
+
+
+def _look(attempt: Attempt, now: datetime) -> RecoverResult:
+    began = attempt.request_started_at or attempt.created_at
+    with transport_to(attempt.channel) as transport:
+        return adapter_for(attempt.channel.provider).recover(
+            transport,
+            attempt.client_request_key,
+            attempt.request_hash,
+            supply_target(attempt.supply.provider_model, attempt.supply.model_version),
+            Window(began - LISTING_STARTS_BEFORE, now),
+        )
+
+
+def record_recovery(attempt: Attempt, result: RecoverResult, now: datetime) -> None:
+    with transaction.atomic():
+        _keep(attempt, result, now)
+        match result:
+            case Found():
+                accepted = Accepted(result.provider_job_id, None, result.raw_status, (), result.raw)
+                if record_acceptance(attempt, accepted, now):
+                    raise_alerts.submission_resolved(attempt, "found at the provider", now)
+            case Absent():
+                _record_absence(attempt, now)
+            case _:
+                _try_later(attempt, now)
+
+
+def _record_unsent(attempt: Attempt, now: datetime) -> None:
+    """The moment before the first byte was never recorded, and no byte leaves without that record."""
+    with transaction.atomic():
+        _fail_as_not_created(attempt, "no byte was sent", now)
+
+
+def _record_absence(attempt: Attempt, now: datetime) -> None:
+    """A listing proves absence when it is read twice, apart, after the send deadline."""
+    first_read = attempt.recovery.get("absent_at")
+    apart = timedelta(seconds=settings.RECOVERY_ABSENCE_READS_APART_S)
+    send_over = (attempt.body_sent_at or now) + timedelta(seconds=settings.PROVIDER_DEADLINE_S)
+    if first_read is not None and now - datetime.fromisoformat(first_read) >= apart:
+        _fail_as_not_created(attempt, "absent from two complete listings", now)
+        return
+    if first_read is None and now >= send_over:
+        attempt.recovery = {**attempt.recovery, "absent_at": now.isoformat()}
+        _wait(attempt, now, apart.total_seconds() + 1)
+        return
+    wait_s = (send_over - now).total_seconds() if first_read is None else apart.total_seconds()
+    _wait(attempt, now, max(1.0, min(wait_s, backoff.recovery_s(_tries(attempt) + 1, 0))))
+
+
+def _fail_as_not_created(attempt: Attempt, why: str, now: datetime) -> None:
+    error = ProviderError("capacity", "supply", True, "not_created", why)
+    if advance(Move(attempt.pk, attempt.state_version, A.FAILED, {"next_look_at": None}, error), now):
+        raise_alerts.submission_resolved(attempt, f"proved not created: {why}", now)
+
+
+def _try_later(attempt: Attempt, now: datetime) -> None:
+    """Raises the alert and gives up at the deadline; else waits longer each time."""
+    deadline = attempt.uncertain_deadline_at
+    if deadline is not None and now >= deadline:
+        abandon(attempt, now)
+        return
+    _wait(attempt, now, backoff.recovery_s(_tries(attempt) + 1, settings.RECOVERY_FIRST_WAIT_S))
+
+
+def abandon(attempt: Attempt, now: datetime) -> None:
+    """Nobody could find out in time: the job ends, the slot stays taken until its quarantine ends."""
+    moved = advance(Move(attempt.pk, attempt.state_version, A.ABANDONED, {"next_look_at": None}), now)
+    if moved is None:
+        return
+    ends = max(now, attempt.execution_deadline_at or now) + timedelta(seconds=attempt.policy.parsed().quarantine_s)
+    CapacityLease.objects.filter(attempt=attempt, released_at=None).update(quarantine_until=ends, expires_at=ends)
+    raise_alerts.submission_resolved(attempt, "given up", now)
+    raise_alerts.submission_abandoned(attempt, now)
+
+
+def _tries(attempt: Attempt) -> int:
+    return int(attempt.recovery.get("tries", 0))
+
+
+def _wait(attempt: Attempt, now: datetime, seconds: float) -> None:
+    attempt.recovery = {**attempt.recovery, "tries": _tries(attempt) + 1}
+    at = now + timedelta(seconds=seconds)
+    if claim_attempt(attempt, at):
+        Attempt.objects.filter(pk=attempt.pk).update(recovery=attempt.recovery)
+        CapacityLease.objects.filter(attempt=attempt, released_at=None).update(
+            renewed_at=now, expires_at=at + capacity.LEASE_TTL
+        )
+
+
+def _keep(attempt: Attempt, result: RecoverResult, now: datetime) -> None:
+    ProviderEvent.objects.create(
+        attempt=attempt,
+        channel=attempt.channel,
+        kind=ProviderEvent.Kind.RECOVER,
+        outcome=type(result).__name__.lower(),
+        raw=result.evidence(),
+        at=now,
+    )
