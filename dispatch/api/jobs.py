@@ -1,0 +1,150 @@
+"""`/api/v1/jobs/`: submit, list, look, cancel, download."""
+
+import re
+from typing import Any
+
+from django.conf import settings
+from django.db.models import Prefetch, QuerySet
+from django.http import FileResponse, HttpResponse, HttpResponseBase
+from django.utils import timezone
+from drf_spectacular.utils import OpenApiParameter, OpenApiResponse, extend_schema
+from rest_framework.pagination import CursorPagination
+from rest_framework.request import Request
+from rest_framework.response import Response
+from rest_framework.views import APIView
+
+from billing.authentication import Caller, scope_required
+from dispatch.api.serializers import JobRequestSerializer
+from dispatch.errors import InvalidRequest, UnknownJob
+from dispatch.lifecycle import JobState
+from dispatch.models import Asset, Attempt, Job
+from dispatch.outputs.ranges import RangeNotSatisfiable, parse_range, read_range
+from dispatch.representation import job_as_json
+from dispatch.services.accept import accept
+from dispatch.services.cancel import cancel
+
+_KEY = re.compile(r"[\x21-\x7e]{1,200}\Z")
+
+
+class JobCursor(CursorPagination):
+    """Newest first; a page can't shift under a reader."""
+
+    ordering = ("-created_at", "-id")
+    page_size = 50
+    max_page_size = 200
+    page_size_query_param = "limit"
+
+
+def _jobs_of(request: Request) -> QuerySet[Job]:
+    caller: Caller = request.user
+    newest = Attempt.objects.select_related("provider_job").order_by("number")
+    return (
+        Job.objects.filter(customer=caller.customer)
+        .select_related("public_model", "customer")
+        .prefetch_related(Prefetch("attempts", newest), Prefetch("adopted_attempt__assets", Asset.objects.order_by("number")))
+    )
+
+
+def _job(request: Request, job_id: str) -> Job:
+    job = _jobs_of(request).filter(public_id=job_id).first()
+    if job is None:
+        raise UnknownJob(f"There is no job {job_id} in this account.")
+    return job
+
+
+def _as_json(job: Job) -> dict[str, Any]:
+    attempts = list(job.attempts.all())
+    outputs = job.adopted_attempt.assets.all() if job.adopted_attempt else []
+    return job_as_json(job, outputs, attempts[-1] if attempts else None)
+
+
+class JobList(APIView):
+    """Submit a job, or list yours."""
+
+    def get_permissions(self) -> list[Any]:
+        scope = "submit" if self.request.method == "POST" else "read"
+        return [*super().get_permissions(), scope_required(scope)()]
+
+    @extend_schema(
+        request=JobRequestSerializer,
+        parameters=[OpenApiParameter("Idempotency-Key", str, OpenApiParameter.HEADER)],
+        responses={201: OpenApiResponse(description="The job."), 402: OpenApiResponse(description="Too little credit.")},
+    )
+    def post(self, request: Request) -> HttpResponse:
+        key = request.headers.get("Idempotency-Key")
+        if key is not None and not _KEY.match(key):
+            raise InvalidRequest("An Idempotency-Key is 1 to 200 visible characters.", "Idempotency-Key")
+        serializer = JobRequestSerializer(data=request.data)
+        serializer.is_valid(raise_exception=True)
+        acceptance = accept(request.user, serializer.validated_data, key, timezone.now())
+        return HttpResponse(acceptance.answer, status=201, content_type="application/json")
+
+    @extend_schema(
+        parameters=[OpenApiParameter("state", str, enum=[state.value for state in JobState])],
+        responses={200: OpenApiResponse(description="A page of jobs, newest first.")},
+    )
+    def get(self, request: Request) -> Response:
+        jobs = _jobs_of(request)
+        state = request.query_params.get("state")
+        if state is not None:
+            if state not in list(JobState):
+                raise InvalidRequest(f"There is no state {state[:20]!r}.", "state")
+            jobs = jobs.filter(state=state)
+        paginator = JobCursor()
+        page = paginator.paginate_queryset(jobs, request, self) or []
+        return paginator.get_paginated_response([_as_json(job) for job in page])
+
+
+class JobDetail(APIView):
+    """One job."""
+
+    permission_classes = [*APIView.permission_classes, scope_required("read")]
+
+    @extend_schema(responses={200: OpenApiResponse(description="The job.")})
+    def get(self, request: Request, job_id: str) -> Response:
+        return Response(_as_json(_job(request, job_id)))
+
+
+class JobCancel(APIView):
+    """Ask for a job to be cancelled."""
+
+    permission_classes = [*APIView.permission_classes, scope_required("submit")]
+
+    @extend_schema(request=None, responses={202: OpenApiResponse(description="The wish is recorded.")})
+    def post(self, request: Request, job_id: str) -> Response:
+        cancel(_job(request, job_id).pk, timezone.now())
+        return Response(_as_json(_job(request, job_id)), status=202)
+
+
+class JobOutput(APIView):
+    """A delivered file, whole or one range of it."""
+
+    permission_classes = [*APIView.permission_classes, scope_required("read")]
+
+    @extend_schema(responses={200: OpenApiResponse(description="The file."), 206: OpenApiResponse(description="A range.")})
+    def get(self, request: Request, job_id: str, number: int) -> HttpResponseBase:
+        job = _job(request, job_id)
+        outputs = list(job.adopted_attempt.assets.all()) if job.adopted_attempt else []
+        asset = next((asset for asset in outputs if asset.number == number), None)
+        if asset is None:
+            raise UnknownJob(f"{job_id} has no output {number}; it is {job.state}.")
+        return _file(request, asset)
+
+
+def _file(request: Request, asset: Asset) -> HttpResponseBase:
+    path = settings.MEDIA_DIR / asset.path
+    headers = {
+        "Accept-Ranges": "bytes",
+        "ETag": f'"{asset.sha256}"',
+        "X-Content-Type-Options": "nosniff",
+        "Content-Security-Policy": "sandbox; default-src 'none'",
+    }
+    try:
+        wanted = parse_range(request.headers.get("Range"), asset.size_bytes)
+    except RangeNotSatisfiable:
+        return HttpResponse(status=416, headers={"Content-Range": f"bytes */{asset.size_bytes}"})
+    if wanted is None:
+        return FileResponse(path.open("rb"), content_type=asset.content_type, headers=headers)
+    headers["Content-Range"] = f"bytes {wanted.start}-{wanted.end}/{asset.size_bytes}"
+    headers["Content-Length"] = str(wanted.end - wanted.start + 1)
+    return FileResponse(read_range(path, wanted), status=206, content_type=asset.content_type, headers=headers)

@@ -1,0 +1,13 @@
+"""Addresses of the customer API, version 1."""
+
+from django.urls import path
+
+from dispatch.api import jobs, models
+
+urlpatterns = [
+    path("models/", models.ModelList.as_view(), name="api-models"),
+    path("jobs/", jobs.JobList.as_view(), name="api-jobs"),
+    path("jobs/<str:job_id>/", jobs.JobDetail.as_view(), name="api-job"),
+    path("jobs/<str:job_id>/cancel/", jobs.JobCancel.as_view(), name="api-job-cancel"),
+    path("jobs/<str:job_id>/output/<int:number>/", jobs.JobOutput.as_view(), name="api-job-output"),
+]

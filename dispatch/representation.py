@@ -1,0 +1,84 @@
+"""A job as customers see it: no supplier, no channel, no priority, no provider's words."""
+
+from collections.abc import Iterable
+from datetime import datetime
+from typing import Any
+
+from billing.money import written
+from dispatch.lifecycle import AttemptState, JobState
+from dispatch.models import Asset, Attempt, Job
+
+_DELAYED = frozenset({AttemptState.SUBMISSION_UNCERTAIN, AttemptState.OUTCOME_UNCERTAIN})
+_WAITING_WORDS = {
+    "waiting_capacity": "Waiting for a free slot.",
+    "no_candidate": "Waiting: nothing that serves this model is available right now.",
+}
+
+
+def job_as_json(job: Job, outputs: Iterable[Asset], attempt: Attempt | None = None) -> dict[str, Any]:
+    """The body of `GET /api/v1/jobs/{id}/`; `attempt` is the job's last one."""
+    body: dict[str, Any] = {
+        "id": job.public_id,
+        "object": "job",
+        "model": job.public_model.slug,
+        "modality": job.modality,
+        "state": job.state,
+        "created_at": _time(job.created_at),
+        "started_at": _time(job.started_at),
+        "finished_at": _time(job.finished_at),
+        "project": job.project,
+        "end_user": job.end_user,
+        "metadata": job.metadata,
+        "degraded": bool(job.actual_profile) and job.actual_profile != job.requested_profile,
+        "requested_profile": job.requested_profile,
+        "actual_profile": job.actual_profile or None,
+        "dropped_inputs": job.dropped_inputs,
+        "cost": _cost(job),
+        "outputs": [_output(job, asset) for asset in outputs],
+        "error": {"code": job.error_code, "message": job.error_message} if job.error_code else None,
+    }
+    if job.state in (JobState.QUEUED, JobState.DISPATCHING):
+        body["queue"] = _queue(job)
+    if attempt is not None and job.finished_at is None:
+        body["delayed"] = attempt.state in _DELAYED
+        body["progress"] = _progress(attempt)
+    return body
+
+
+def _queue(job: Job) -> dict[str, Any]:
+    outcome = (job.waiting or {}).get("outcome")
+    return {
+        "reason": _WAITING_WORDS.get(outcome or "", "Waiting to be dispatched."),
+        "code": outcome or "queued",
+        "deadline": _time(job.dispatch_deadline_at),
+    }
+
+
+def _cost(job: Job) -> dict[str, Any]:
+    return {
+        "currency": job.customer.currency,
+        "reserved": written(0 if job.finished_at else job.reserved_micros),
+        "charged": written(job.charged_micros),
+    }
+
+
+def _output(job: Job, asset: Asset) -> dict[str, Any]:
+    return {
+        "id": asset.public_id,
+        "url": f"/api/v1/jobs/{job.public_id}/output/{asset.number}/",
+        "content_type": asset.content_type,
+        "size_bytes": asset.size_bytes,
+        "sha256": asset.sha256,
+        "width": asset.width,
+        "height": asset.height,
+        "duration_ms": asset.duration_ms,
+    }
+
+
+def _progress(attempt: Attempt) -> float | None:
+    provider_job = getattr(attempt, "provider_job", None)
+    return None if provider_job is None else provider_job.progress
+
+
+def _time(at: datetime | None) -> str | None:
+    return None if at is None else at.isoformat().replace("+00:00", "Z")
