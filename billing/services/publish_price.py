@@ -1,0 +1,65 @@
+"""Makes a price the one in force of a supply; the former one ends, and the past is never edited."""
+
+from collections.abc import Mapping
+from datetime import datetime
+from typing import Any
+
+from django.db import transaction
+from django.db.models import Q
+
+from billing.models import CostRule, CostRuleVersion
+from catalog.audit import Actor, record
+from catalog.exceptions import CatalogueError
+from catalog.hashing import document_hash
+from catalog.models import Supply
+from catalog.revision import bump_revision, lock_revision
+
+
+def price_in_force(supply: Supply, now: datetime) -> CostRuleVersion | None:
+    in_force = Q(effective_to=None) | Q(effective_to__gt=now)
+    return CostRuleVersion.objects.filter(in_force, rule__supply=supply, effective_from__lte=now).first()
+
+
+@transaction.atomic
+def publish_price(
+    supply: Supply, document: Mapping[str, Any] | None, *, actor: Actor, now: datetime
+) -> CostRuleVersion | None:
+    """The version with that document (in the form of billing.pricing), in force from `now` until a version
+    already planned begins; None ends the present one, so that the supply has no price. Nothing is written
+    where nothing differs. Raises CatalogueError where the present version began at `now` or later."""
+    lock_revision()
+    present = price_in_force(supply, now)
+    if (present.document if present else None) == document:
+        return present
+    if present:
+        _end(present, now)
+    version = _published(supply, document, actor, now) if document else None
+    before = dict(present.document) if present else None
+    record(actor.name, actor.source, "publish price", f"supply:{supply.public_id}", before, document, now)
+    bump_revision()
+    return version
+
+
+def _end(version: CostRuleVersion, now: datetime) -> None:
+    if version.effective_from >= now:
+        raise CatalogueError("", f"{version} began at {version.effective_from}: a change needs a later time")
+    version.effective_to = now
+    version.save(update_fields=["effective_to"])
+
+
+def _published(supply: Supply, document: Mapping[str, Any], actor: Actor, now: datetime) -> CostRuleVersion:
+    rule, _ = CostRule.objects.get_or_create(supply=supply)
+    others = rule.versions.order_by("number")
+    latest, planned = others.last(), others.filter(effective_from__gt=now).order_by("effective_from").first()
+    return CostRuleVersion.objects.create(
+        rule=rule,
+        number=latest.number + 1 if latest else 1,
+        mode=document["mode"],
+        currency=document["currency"],
+        document=document,
+        document_hash=document_hash(document),
+        effective_from=now,
+        effective_to=planned.effective_from if planned else None,
+        published_by=actor.name,
+        published_at=now,
+    )

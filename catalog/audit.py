@@ -1,0 +1,32 @@
+"""The one door to audit entries: who changed what, from where, before and after."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from catalog.models import AuditEntry
+
+
+@dataclass(frozen=True, slots=True)
+class Actor:
+    """A user's name, or e.g. "command:catalogue import"; `source` is console, command or an address."""
+
+    name: str
+    source: str
+
+
+def record(
+    actor: str,
+    source: str,
+    action: str,
+    subject: str,
+    before: Mapping[str, Any] | None,
+    after: Mapping[str, Any] | None,
+    now: datetime,
+) -> AuditEntry:
+    """Writes one entry. `subject` is `kind:public id`; the values are plain JSON and never a secret
+    (of a credential: its reference and last four characters)."""
+    return AuditEntry.objects.create(
+        at=now, actor=actor, source=source, action=action, subject=subject, before=before, after=after
+    )
