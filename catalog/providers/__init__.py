@@ -1,0 +1,1 @@
+"""Providers' protocols: translation and HTTP, nothing that decides. One file each; see `registry`."""
