@@ -51,7 +51,9 @@ def problem_response(error: Exception, context: dict[str, Any]) -> Response | No
         # No connection left, restart, disk full: nothing was written, and the caller may try again.
         set_rollback()
         logger.error("The database did not answer a customer's request", exc_info=error)
-        response = _problem(503, "temporarily_unavailable", "Nothing was accepted. Try again shortly.", request_id)
+        response = _problem(
+            503, "temporarily_unavailable", "Nothing was accepted. Try again shortly.", request_id
+        )
         response["Retry-After"] = str(_TRY_AGAIN_S)
         return response
     response = exception_handler(error, context)
@@ -117,5 +119,3 @@ def ready(_request: HttpRequest) -> JsonResponse:
     except DatabaseError:
         return JsonResponse({"status": "database unreachable"}, status=503)
     return JsonResponse({"status": "ready"})
-
-

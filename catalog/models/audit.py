@@ -16,7 +16,9 @@ class AuditEntry(models.Model):
 
     class Meta:
         indexes = [
-            models.Index(fields=["subject", "-at"], name="audit_of_subject"),  # "last changed by" on each page
+            models.Index(
+                fields=["subject", "-at"], name="audit_of_subject"
+            ),  # "last changed by" on each page
             models.Index(fields=["-at", "-id"], name="audit_newest"),  # the audit page
         ]
 

@@ -4,6 +4,7 @@ from django.db import models
 from django.db.models import Q
 
 from catalog.fields import PublicIdField
+from catalog.hashing import document_hash
 from catalog.models.supply import Modality, Supply
 from catalog.policy import Policy, parse_policy
 
@@ -46,6 +47,9 @@ class DispatchPolicy(models.Model):
     def parsed(self) -> Policy:
         return parse_policy(self.parameters)
 
+    def parameters_hash(self) -> str:
+        return document_hash(self.parameters)
+
 
 class DegradationRule(models.Model):
     """A declared transformation from one profile to a lesser one."""
@@ -61,7 +65,8 @@ class DegradationRule(models.Model):
     class Meta:
         constraints = [
             models.CheckConstraint(
-                condition=Q(published_at=None) | Q(verified_at__isnull=False), name="only_verified_rules_are_published"
+                condition=Q(published_at=None) | Q(verified_at__isnull=False),
+                name="only_verified_rules_are_published",
             )
         ]
 
@@ -84,7 +89,9 @@ class PublicModel(models.Model):
     degradation = models.CharField(max_length=11, choices=DegradationMode, default=DegradationMode.STRICT)
     emergency_override = models.BooleanField(default=False)
     baseline_micros = models.BigIntegerField(null=True, blank=True)  # policy's currency
-    refusal_isolation = models.CharField(max_length=8, choices=RefusalIsolation, default=RefusalIsolation.PROVIDER)
+    refusal_isolation = models.CharField(
+        max_length=8, choices=RefusalIsolation, default=RefusalIsolation.PROVIDER
+    )
     price = models.JSONField(null=True, blank=True)  # sale price: {profile: cost document}
     allowed_groups = models.JSONField(default=list, blank=True)  # customer group slugs; empty: every customer
     enabled = models.BooleanField(default=False)

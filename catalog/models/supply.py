@@ -41,7 +41,9 @@ class CapacityGroup(models.Model):
 
     class Meta:
         constraints = [
-            models.UniqueConstraint(fields=["endpoint", "account"], name="one_group_per_endpoint_and_account"),
+            models.UniqueConstraint(
+                fields=["endpoint", "account"], name="one_group_per_endpoint_and_account"
+            ),
             models.CheckConstraint(condition=Q(capacity__gte=1), name="group_capacity_at_least_1"),
         ]
 
@@ -65,7 +67,9 @@ class Channel(models.Model):
         CapacityGroup, null=True, blank=True, on_delete=models.PROTECT, related_name="channels"
     )
     concurrency = models.PositiveIntegerField()  # slots
-    unknown_limit = models.PositiveIntegerField(null=True, blank=True)  # slots; empty: max(2, 5 % of concurrency)
+    unknown_limit = models.PositiveIntegerField(
+        null=True, blank=True
+    )  # slots; empty: max(2, 5 % of concurrency)
     state = models.CharField(max_length=10, choices=AdminState, default=AdminState.ENABLED)
     config = models.JSONField(default=dict, blank=True)  # by the adapter's JSON Schema
     revision = models.PositiveIntegerField(default=1)  # optimistic lock

@@ -41,7 +41,10 @@ def _jobs_of(request: Request) -> QuerySet[Job]:
     return (
         Job.objects.filter(customer=caller.customer)
         .select_related("public_model", "customer")
-        .prefetch_related(Prefetch("attempts", newest), Prefetch("adopted_attempt__assets", Asset.objects.order_by("number")))
+        .prefetch_related(
+            Prefetch("attempts", newest),
+            Prefetch("adopted_attempt__assets", Asset.objects.order_by("number")),
+        )
     )
 
 
@@ -68,7 +71,10 @@ class JobList(APIView):
     @extend_schema(
         request=JobRequestSerializer,
         parameters=[OpenApiParameter("Idempotency-Key", str, OpenApiParameter.HEADER)],
-        responses={201: OpenApiResponse(description="The job."), 402: OpenApiResponse(description="Too little credit.")},
+        responses={
+            201: OpenApiResponse(description="The job."),
+            402: OpenApiResponse(description="Too little credit."),
+        },
     )
     def post(self, request: Request) -> HttpResponse:
         key = request.headers.get("Idempotency-Key")
@@ -121,7 +127,12 @@ class JobOutput(APIView):
 
     permission_classes = [*APIView.permission_classes, scope_required("read")]
 
-    @extend_schema(responses={200: OpenApiResponse(description="The file."), 206: OpenApiResponse(description="A range.")})
+    @extend_schema(
+        responses={
+            200: OpenApiResponse(description="The file."),
+            206: OpenApiResponse(description="A range."),
+        }
+    )
     def get(self, request: Request, job_id: str, number: int) -> HttpResponseBase:
         job = _job(request, job_id)
         outputs = list(job.adopted_attempt.assets.all()) if job.adopted_attempt else []
@@ -147,4 +158,6 @@ def _file(request: Request, asset: Asset) -> HttpResponseBase:
         return FileResponse(path.open("rb"), content_type=asset.content_type, headers=headers)
     headers["Content-Range"] = f"bytes {wanted.start}-{wanted.end}/{asset.size_bytes}"
     headers["Content-Length"] = str(wanted.end - wanted.start + 1)
-    return FileResponse(read_range(path, wanted), status=206, content_type=asset.content_type, headers=headers)
+    return FileResponse(
+        read_range(path, wanted), status=206, content_type=asset.content_type, headers=headers
+    )

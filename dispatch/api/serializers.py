@@ -83,7 +83,9 @@ class JobRequestSerializer(StrictSerializer):
     regions = serializers.ListField(
         child=serializers.CharField(max_length=40), min_length=1, max_length=20, required=False
     )
-    metadata = serializers.DictField(child=serializers.CharField(max_length=500, allow_blank=True), required=False)
+    metadata = serializers.DictField(
+        child=serializers.CharField(max_length=500, allow_blank=True), required=False
+    )
 
     def validate_metadata(self, value: dict[str, str]) -> dict[str, str]:
         if len(json.dumps(value).encode()) > METADATA_MAX_BYTES:

@@ -68,10 +68,13 @@ class Job(models.Model):
 
     class Meta:
         constraints = [
-            models.UniqueConstraint(fields=["customer", "idempotency_key"], name="one_job_per_idempotency_key"),
+            models.UniqueConstraint(
+                fields=["customer", "idempotency_key"], name="one_job_per_idempotency_key"
+            ),
             models.CheckConstraint(condition=_final(FINAL_JOB_STATES), name="job_finished_iff_final"),
             models.CheckConstraint(
-                condition=~Q(state="succeeded") | Q(adopted_attempt__isnull=False), name="success_adopts_an_attempt"
+                condition=~Q(state="succeeded") | Q(adopted_attempt__isnull=False),
+                name="success_adopts_an_attempt",
             ),
             models.CheckConstraint(
                 condition=Q(state__in=[state.value for state in JobState]), name="job_state_known"
@@ -83,7 +86,9 @@ class Job(models.Model):
                 fields=["next_action_at", "id"], condition=Q(next_action_at__isnull=False), name="job_due"
             ),
             models.Index(fields=["-created_at", "-id"], name="job_newest"),  # the console's list
-            models.Index(fields=["customer", "-created_at", "-id"], name="job_of_customer"),  # the customer's list
+            models.Index(
+                fields=["customer", "-created_at", "-id"], name="job_of_customer"
+            ),  # the customer's list
             models.Index(
                 fields=["public_model", "state", "-created_at"], name="job_of_model"
             ),  # filters of the console's list
@@ -141,7 +146,9 @@ class Attempt(models.Model):
 
     state = models.CharField(max_length=20, choices=_choices(AttemptState), default=AttemptState.READY)
     state_version = models.PositiveIntegerField(default=1)
-    next_look_at = models.DateTimeField(null=True)  # poll, fetch, recovery or expiry; null iff nothing is to come
+    next_look_at = models.DateTimeField(
+        null=True
+    )  # poll, fetch, recovery or expiry; null iff nothing is to come
     execution_deadline_at = models.DateTimeField(null=True)
     uncertain_deadline_at = models.DateTimeField(null=True)
     recovery = models.JSONField(default=dict)  # tries so far: {"tries", "absent_at"}
@@ -184,7 +191,9 @@ class Attempt(models.Model):
                 condition=Q(next_look_at__isnull=False),
                 name="attempt_due",
             ),
-            models.Index(fields=["supply", "-finished_at"], name="attempt_of_supply"),  # the rolling statistics
+            models.Index(
+                fields=["supply", "-finished_at"], name="attempt_of_supply"
+            ),  # the rolling statistics
         ]
 
     def __str__(self) -> str:
@@ -213,7 +222,9 @@ class ProviderJob(models.Model):
 
     class Meta:
         constraints = [
-            models.UniqueConstraint(fields=["channel", "provider_job_id"], name="one_attempt_per_provider_job")
+            models.UniqueConstraint(
+                fields=["channel", "provider_job_id"], name="one_attempt_per_provider_job"
+            )
         ]
 
     def __str__(self) -> str:

@@ -18,7 +18,9 @@ class ProviderEvent(models.Model):
         RECOVER = "recover"
         FETCH = "fetch"
 
-    attempt = models.ForeignKey("dispatch.Attempt", null=True, on_delete=models.PROTECT, related_name="events")
+    attempt = models.ForeignKey(
+        "dispatch.Attempt", null=True, on_delete=models.PROTECT, related_name="events"
+    )
     channel = models.ForeignKey(Channel, on_delete=models.PROTECT, related_name="events")
     kind = models.CharField(max_length=8, choices=Kind)
     outcome = models.CharField(max_length=60)  # accepted, rejected, unknown, a status, found, absent …
@@ -41,7 +43,9 @@ class Asset(models.Model):
 
     public_id = PublicIdField("ast")
     customer = models.ForeignKey(Customer, on_delete=models.PROTECT, related_name="assets")
-    attempt = models.ForeignKey("dispatch.Attempt", null=True, on_delete=models.PROTECT, related_name="assets")
+    attempt = models.ForeignKey(
+        "dispatch.Attempt", null=True, on_delete=models.PROTECT, related_name="assets"
+    )
     number = models.PositiveSmallIntegerField(default=1)  # of the attempt's outputs, from 1
     kind = models.CharField(max_length=6, choices=Kind)
     content_type = models.CharField(max_length=60)

@@ -116,7 +116,9 @@ def open_model(caller: Caller, slug: str) -> PublicModel:
     if model is None or (model.allowed_groups and group not in model.allowed_groups):
         raise UnknownModel(f"There is no model {slug!r} for this account.", "model")
     if not (model.enabled and model.published):
-        raise ModelNotPublished(f"{slug} is being changed and takes no jobs right now. Try again later.", "model")
+        raise ModelNotPublished(
+            f"{slug} is being changed and takes no jobs right now. Try again later.", "model"
+        )
     return model
 
 

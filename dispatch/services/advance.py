@@ -33,7 +33,9 @@ def advance(move: Move, now: datetime) -> Attempt | None:
     """The moved attempt; None when somebody else moved it first: look again, decide again."""
     with transaction.atomic():
         job = lock_job_of(move.attempt_id)
-        attempt = Attempt.objects.select_related("supply", "channel", "cost_rule_version").get(pk=move.attempt_id)
+        attempt = Attempt.objects.select_related("supply", "channel", "cost_rule_version").get(
+            pk=move.attempt_id
+        )
         if attempt.state_version != move.version:
             return None
         if not move_attempt(attempt, move.to, now, {**move.changes, **_error_columns(move.error)}):
@@ -71,7 +73,9 @@ def _store_job_state(
     job: Job, last: Attempt | None, now: datetime, access_revoked: bool, changes: dict[str, Any]
 ) -> None:
     policy = job.public_model.policy.parsed()
-    states = tuple(AttemptState(state) for state in job.attempts.order_by("number").values_list("state", flat=True))
+    states = tuple(
+        AttemptState(state) for state in job.attempts.order_by("number").values_list("state", flat=True)
+    )
     target = job_state(
         JobFacts(
             state=JobState(job.state),

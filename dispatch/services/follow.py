@@ -10,10 +10,10 @@ from concurrent.futures import ThreadPoolExecutor, as_completed
 from datetime import datetime, timedelta
 from typing import Any
 
+from catalog.providers.registry import adapter_for
 from django.conf import settings
 from django.db import transaction
 
-from catalog.providers.registry import adapter_for
 from catalog.providers.types import JobStatus, PollFailure, PollResult, ProviderError
 from dispatch import backoff, capacity
 from dispatch.lifecycle import AT_PROVIDER_STATES, AttemptState
@@ -182,7 +182,9 @@ def _is_past_deadline(attempt: Attempt, now: datetime) -> bool:
 def _give_up_hope(attempt: Attempt, why: str, now: datetime) -> None:
     """The provider has it, and its end is not proved: the slot stays taken, look-ups go on."""
     if attempt.state == A.OUTCOME_UNCERTAIN:
-        _look_again(attempt, now, backoff.recovery_s(attempt.provider_job.polls, settings.RECOVERY_FIRST_WAIT_S))
+        _look_again(
+            attempt, now, backoff.recovery_s(attempt.provider_job.polls, settings.RECOVERY_FIRST_WAIT_S)
+        )
         return
     changes: dict[str, Any] = {
         "uncertain_deadline_at": now + timedelta(seconds=attempt.policy.parsed().uncertain_deadline_s),
@@ -195,5 +197,10 @@ def _give_up_hope(attempt: Attempt, why: str, now: datetime) -> None:
 
 def _keep(attempt: Attempt, outcome: str, raw: dict[str, Any], now: datetime) -> None:
     ProviderEvent.objects.create(
-        attempt=attempt, channel=attempt.channel, kind=ProviderEvent.Kind.POLL, outcome=outcome, raw=raw, at=now
+        attempt=attempt,
+        channel=attempt.channel,
+        kind=ProviderEvent.Kind.POLL,
+        outcome=outcome,
+        raw=raw,
+        at=now,
     )

@@ -2,8 +2,9 @@
 
 from datetime import datetime
 
-from dispatch.models import Attempt, Job
 from health.alerts import raise_alert, resolve_alert
+
+from dispatch.models import Attempt, Job
 
 
 def submission_uncertain(attempt: Attempt, now: datetime) -> None:
@@ -44,7 +45,9 @@ def of_selection(codes: tuple[str, ...], job: Job, now: datetime) -> None:
     for code in ("exact_unavailable", "degradation_active", "emergency_override"):
         key = f"{code}:{slug}"
         if code in codes:
-            raise_alert(code, subject=f"model:{slug}", dedupe_key=key, details={"job": job.public_id}, now=now)
+            raise_alert(
+                code, subject=f"model:{slug}", dedupe_key=key, details={"job": job.public_id}, now=now
+            )
         else:
             resolve_alert(key, "the model's next selection was without it", now)
 

@@ -4,11 +4,19 @@ import logging
 from collections.abc import Callable
 from datetime import datetime, timedelta
 
+from catalog.providers.registry import adapter_for
 from django.conf import settings
 from django.db import transaction
 
-from catalog.providers.registry import adapter_for
-from catalog.providers.types import Absent, Accepted, Found, ProviderError, RecoverResult, Window, supply_target
+from catalog.providers.types import (
+    Absent,
+    Accepted,
+    Found,
+    ProviderError,
+    RecoverResult,
+    Window,
+    supply_target,
+)
 from dispatch import backoff, capacity
 from dispatch.lifecycle import AttemptState
 from dispatch.models import Attempt, CapacityLease, ProviderEvent
@@ -32,7 +40,9 @@ def recover(attempt_id: int, clock: Callable[[], datetime]) -> None:
         .first()
     )
     now = clock()
-    if attempt is None or not claim_attempt(attempt, now + timedelta(seconds=settings.PROVIDER_DEADLINE_S + 30)):
+    if attempt is None or not claim_attempt(
+        attempt, now + timedelta(seconds=settings.PROVIDER_DEADLINE_S + 30)
+    ):
         return
     if attempt.body_sent_at is None:
         _record_unsent(attempt, now)
@@ -109,8 +119,12 @@ def abandon(attempt: Attempt, now: datetime) -> None:
     moved = advance(Move(attempt.pk, attempt.state_version, A.ABANDONED, {"next_look_at": None}), now)
     if moved is None:
         return
-    ends = max(now, attempt.execution_deadline_at or now) + timedelta(seconds=attempt.policy.parsed().quarantine_s)
-    CapacityLease.objects.filter(attempt=attempt, released_at=None).update(quarantine_until=ends, expires_at=ends)
+    ends = max(now, attempt.execution_deadline_at or now) + timedelta(
+        seconds=attempt.policy.parsed().quarantine_s
+    )
+    CapacityLease.objects.filter(attempt=attempt, released_at=None).update(
+        quarantine_until=ends, expires_at=ends
+    )
     raise_alerts.submission_resolved(attempt, "given up", now)
     raise_alerts.submission_abandoned(attempt, now)
 

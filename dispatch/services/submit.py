@@ -8,13 +8,13 @@ import logging
 from collections.abc import Callable
 from datetime import datetime, timedelta
 
+from catalog.providers.registry import adapter_for
 from django.conf import settings
 from django.db import IntegrityError, transaction
 from django_q.tasks import async_task
 
 from billing.authentication import is_usable
 from catalog.models import AdminState
-from catalog.providers.registry import adapter_for
 from catalog.providers.types import (
     Accepted,
     CompilePlan,
@@ -65,7 +65,9 @@ def _claim(attempt_id: int, now: datetime) -> Attempt | None:
         lease = CapacityLease.objects.filter(attempt=attempt, released_at=None).first()
         if lease is None or not capacity.renew(attempt.pk, lease.fence, now, now + capacity.LEASE_TTL):
             return None
-        return advance(Move(attempt.pk, attempt.state_version, A.SUBMITTING, {"request_started_at": now}), now)
+        return advance(
+            Move(attempt.pk, attempt.state_version, A.SUBMITTING, {"request_started_at": now}), now
+        )
 
 
 def _guard(attempt: Attempt, now: datetime) -> Move | None:

@@ -1,0 +1,242 @@
+"""The catalogue in memory: read once for each revision, immutable, shared by all selections of a process.
+
+Every transaction that changes the catalogue bumps its revision number; prices that begin later end the
+copy's validity at that moment. So a selection asks one query for the number, and none for each candidate."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from itertools import groupby
+from typing import Any
+
+from django.db.models import Q
+
+from billing.models import CostRuleVersion, CurrencyRateVersion
+from billing.pricing import Price, Ratio, parse_price
+from catalog.capability import parse_capability
+from catalog.degradation import Rule
+from catalog.models import CapacityGroup, PublicModel, Supply, SupplyBinding
+from catalog.policy import Policy
+from catalog.providers.types import SupplyTarget
+from catalog.revision import current_revision
+from dispatch.capacity import Place
+from dispatch.routing import types as routing
+
+
+@dataclass(frozen=True, slots=True)
+class SupplyFacts:
+    """What a selection needs of a supply beyond routing: row ids, and what its adapter compiles for."""
+
+    supply_id: int
+    place: Place
+    provider: str
+    target: SupplyTarget
+    capability_version_id: int
+    cost_rule_version_id: int | None
+    model_family: str
+
+
+@dataclass(frozen=True, slots=True)
+class ServedModel:
+    """One public model with its candidates, whether or not it is open for selection now."""
+
+    model: routing.Model
+    is_open: bool
+    policy: Policy
+    policy_id: int
+    policy_version: routing.Version
+    candidates: tuple[routing.Candidate, ...]
+    rates: Mapping[str, Ratio]
+    rate_versions: Mapping[str, str]
+
+
+@dataclass(frozen=True)
+class LiveCatalogue:
+    revision: int
+    valid_until: datetime | None
+    models: Mapping[int, ServedModel]  # by row id of the public model
+    supplies: Mapping[str, SupplyFacts] = field(repr=False)  # by slug
+
+
+_kept: list[LiveCatalogue] = []
+
+
+def live_catalogue(now: datetime) -> LiveCatalogue:
+    """The copy of the present revision; read anew only where the number or the clock says so."""
+    revision = current_revision()
+    if _kept and _kept[0].revision == revision and not _is_over(_kept[0], now):
+        return _kept[0]
+    fresh = _read(revision, now)
+    _kept[:] = [fresh]
+    return fresh
+
+
+def _is_over(catalogue: LiveCatalogue, now: datetime) -> bool:
+    return catalogue.valid_until is not None and now >= catalogue.valid_until
+
+
+def _read(revision: int, now: datetime) -> LiveCatalogue:
+    prices = _prices_in_force(now)
+    groups = {
+        group.pk: routing.Group(group.public_id, group.capacity) for group in CapacityGroup.objects.all()
+    }
+    supplies = _supplies(groups, prices)
+    facts = {row.slug: _facts(row, prices) for row in _supply_rows()}
+    bindings = SupplyBinding.objects.select_related("supply", "degradation_rule").order_by(
+        "public_model_id", "pk"
+    )
+    by_model = {
+        key: list(rows) for key, rows in groupby(bindings, key=lambda binding: binding.public_model_id)
+    }
+    models = {
+        model.pk: _served(model, by_model.get(model.pk, []), supplies, now)
+        for model in PublicModel.objects.select_related("policy")
+    }
+    return LiveCatalogue(revision, _next_change(now), models, facts)
+
+
+def _supply_rows() -> list[Supply]:
+    return list(
+        Supply.objects.select_related("channel", "capability_version", "cost_rule").exclude(
+            capability_version=None
+        )
+    )
+
+
+def _prices_in_force(now: datetime) -> dict[int, CostRuleVersion]:
+    """By supply."""
+    in_force = CostRuleVersion.objects.select_related("rule").filter(
+        Q(effective_to=None) | Q(effective_to__gt=now), effective_from__lte=now
+    )
+    return {version.rule.supply_id: version for version in in_force}
+
+
+def _next_change(now: datetime) -> datetime | None:
+    price = CostRuleVersion.objects.filter(effective_from__gt=now).order_by("effective_from").first()
+    rate = CurrencyRateVersion.objects.filter(effective_from__gt=now).order_by("effective_from").first()
+    return min((row.effective_from for row in (price, rate) if row is not None), default=None)
+
+
+def _supplies(
+    groups: Mapping[int, routing.Group], prices: Mapping[int, CostRuleVersion]
+) -> dict[int, routing.Supply]:
+    channels: dict[int, routing.Channel] = {}
+    supplies = {}
+    for row in _supply_rows():
+        channel = channels.setdefault(row.channel_id, _channel(row, groups))
+        supplies[row.pk] = _supply(row, channel, prices.get(row.pk))
+    return supplies
+
+
+def _channel(row: Supply, groups: Mapping[int, routing.Group]) -> routing.Channel:
+    channel = row.channel
+    return routing.Channel(
+        id=channel.slug,
+        capacity=channel.concurrency,
+        unknown_limit=channel.unknown_limit or routing.default_unknown_limit(channel.concurrency),
+        state=channel.state,  # type: ignore[arg-type]
+        group=groups[channel.capacity_group_id] if channel.capacity_group_id else None,
+        region=channel.region,
+    )
+
+
+def _supply(row: Supply, channel: routing.Channel, price: CostRuleVersion | None) -> routing.Supply:
+    assert row.capability_version is not None  # noqa: S101 - _supply_rows leaves the others out
+    return routing.Supply(
+        id=row.slug,
+        channel=channel,
+        capacity=row.concurrency,
+        unknown_limit=row.unknown_limit or routing.default_unknown_limit(row.concurrency),
+        capability=parse_capability(row.modality, row.capability_version.document),
+        capability_version=routing.Version(
+            row.capability_version.public_id, row.capability_version.document_hash
+        ),
+        price=_price(row, price),
+        price_version=None if price is None else routing.Version(price.public_id, price.document_hash),
+        state=row.state,  # type: ignore[arg-type]
+        real_person=row.real_person_policy or "allowed",  # type: ignore[arg-type]
+    )
+
+
+def _price(row: Supply, version: CostRuleVersion | None) -> Price | None:
+    return None if version is None else parse_price(version.document, row.modality)
+
+
+def _facts(row: Supply, prices: Mapping[int, CostRuleVersion]) -> SupplyFacts:
+    price = prices.get(row.pk)
+    assert row.capability_version_id is not None  # noqa: S101
+    return SupplyFacts(
+        supply_id=row.pk,
+        place=Place(row.channel_id, row.pk, row.channel.capacity_group_id),
+        provider=row.channel.provider,
+        target=SupplyTarget(row.provider_model, row.model_version, row.capability_version.document),  # type: ignore[union-attr]
+        capability_version_id=row.capability_version_id,
+        cost_rule_version_id=None if price is None else price.pk,
+        model_family=row.model_family,
+    )
+
+
+def _served(
+    model: PublicModel,
+    bindings: list[SupplyBinding],
+    supplies: Mapping[int, routing.Supply],
+    now: datetime,
+) -> ServedModel:
+    bound = [binding for binding in bindings if binding.supply_id in supplies]
+    keys = routing.candidate_keys((binding.supply.slug, binding.tier) for binding in bound)  # type: ignore[misc]
+    policy = model.policy.parsed()
+    rates, rate_versions = rates_to(policy.currency, now)
+    return ServedModel(
+        model=routing.Model(
+            slug=model.slug,
+            modality=model.modality,  # type: ignore[arg-type]
+            profile=model.profile,
+            degradation=model.degradation,  # type: ignore[arg-type]
+            emergency_override=model.emergency_override,
+            baseline_micros=model.baseline_micros,
+            revision=model.revision,
+        ),
+        is_open=model.enabled and model.published,
+        policy=policy,
+        policy_id=model.policy_id,
+        policy_version=routing.Version(model.policy.public_id, model.policy.parameters_hash()),
+        candidates=tuple(_candidate(binding, supplies[binding.supply_id], keys) for binding in bound),
+        rates=rates,
+        rate_versions=rate_versions,
+    )
+
+
+def _candidate(
+    binding: SupplyBinding, supply: routing.Supply, keys: Mapping[tuple[str, Any], str]
+) -> routing.Candidate:
+    return routing.Candidate(
+        key=keys[binding.supply.slug, binding.tier],
+        supply=supply,
+        tier=binding.tier,  # type: ignore[arg-type]
+        priority=binding.priority,
+        enabled=binding.enabled,
+        rule=_rule(binding),
+    )
+
+
+def _rule(binding: SupplyBinding) -> Rule | None:
+    rule = binding.degradation_rule
+    if rule is None:
+        return None
+    return Rule(
+        from_profile=rule.from_profile,
+        to_profile=rule.to_profile,
+        drop_inputs=tuple(rule.drop_inputs),
+        verified=rule.verified_at is not None,
+        published=rule.published_at is not None,
+    )
+
+
+def rates_to(currency: str, now: datetime) -> tuple[dict[str, Ratio], dict[str, str]]:
+    """Units of `currency` for one unit of each other that has a rate in force, and the rates' ids."""
+    versions = CurrencyRateVersion.objects.filter(to_currency=currency, effective_from__lte=now).order_by(
+        "from_currency", "effective_from"
+    )
+    newest = {version.from_currency: version for version in versions}
+    rates = {code: version.rate.as_integer_ratio() for code, version in newest.items()}
+    return rates, {code: version.public_id for code, version in newest.items()}

@@ -1,0 +1,156 @@
+"""What changes from second to second and decides a selection: slots, health, statistics; read once a scan."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from django.db import connection
+from health.repository import HealthFact, HealthFacts, health_facts
+
+from dispatch import capacity
+from dispatch.capacity import Kind, Place, Subject
+from dispatch.live_catalogue import LiveCatalogue, ServedModel
+from dispatch.models import CapacityLease, Occupancy
+from dispatch.routing.types import Condition, GroupCondition, Statistics
+
+STATISTICS_WINDOW = timedelta(days=1)
+STATISTICS_MAX_SAMPLES = 1_000
+_STATISTICS_KEPT_FOR = timedelta(seconds=10)
+
+
+@dataclass
+class SelectionFacts:
+    """Facts of one scan. `occupancy` rows are locked, and counted up as the scan takes slots, so that each
+    job sees what the jobs before it left."""
+
+    catalogue: LiveCatalogue
+    occupancy: dict[Subject, Occupancy]
+    health: HealthFacts
+    statistics: Mapping[str, Statistics]
+    used_in_epoch: dict[Subject, int]
+
+    def channels(self, model: ServedModel) -> dict[str, Condition]:
+        return {
+            candidate.supply.channel.id: self._condition(
+                (Kind.CHANNEL.value, self._place(candidate.supply.id).channel_id), self.health.channels
+            )
+            for candidate in model.candidates
+        }
+
+    def supplies(self, model: ServedModel) -> dict[str, Condition]:
+        return {
+            candidate.supply.id: self._condition(
+                (Kind.SUPPLY.value, self._place(candidate.supply.id).supply_id), self.health.supplies
+            )
+            for candidate in model.candidates
+        }
+
+    def groups(self, model: ServedModel) -> dict[str, GroupCondition]:
+        found = {}
+        for candidate in model.candidates:
+            group, group_id = candidate.supply.channel.group, self._place(candidate.supply.id).group_id
+            if group is not None and group_id is not None:
+                row = self.occupancy[Kind.GROUP.value, group_id]
+                found[group.id] = GroupCondition(used=row.confirmed + row.unknown)
+        return found
+
+    def take(self, place: Place) -> None:
+        """One more slot is taken at `place`."""
+        capacity.take(place, self.occupancy)
+        for subject in place.subjects():
+            if subject in self.used_in_epoch:
+                self.used_in_epoch[subject] += 1
+
+    def epoch_of_channel(self, channel_id: int) -> int:
+        fact = self.health.channels.get(channel_id)
+        return 0 if fact is None else fact.epoch
+
+    def epoch_of_supply(self, supply_id: int) -> int:
+        fact = self.health.supplies.get(supply_id)
+        return 0 if fact is None else fact.epoch
+
+    def _place(self, supply: str) -> Place:
+        return self.catalogue.supplies[supply].place
+
+    def _condition(self, subject: Subject, health: Mapping[int, HealthFact]) -> Condition:
+        row, state = self.occupancy[subject], health.get(subject[1])
+        if state is None:
+            return Condition(used=row.confirmed, unknown=row.unknown)
+        return Condition(
+            health=state.state,  # type: ignore[arg-type]
+            recovery_successes=state.recovery_successes,
+            used=row.confirmed,
+            unknown=row.unknown,
+            used_in_epoch=self.used_in_epoch.get(subject),
+            not_before=state.not_before,
+        )
+
+
+def read_facts(catalogue: LiveCatalogue, models: Iterable[ServedModel], now: datetime) -> SelectionFacts:
+    """Locks the slots of every candidate of `models` until the transaction ends, then reads the rest."""
+    places = {
+        catalogue.supplies[candidate.supply.id].place for model in models for candidate in model.candidates
+    }
+    occupancy = capacity.locked_occupancy(places)
+    health = health_facts({place.channel_id for place in places}, {place.supply_id for place in places})
+    return SelectionFacts(
+        catalogue, occupancy, health, _statistics(catalogue, places, now), _used_in_epoch(health)
+    )
+
+
+def _used_in_epoch(health: HealthFacts) -> dict[Subject, int]:
+    """Leases granted under the present epoch; asked only for what is probing or recovering."""
+    used: dict[Subject, int] = {}
+    for kind, column, facts in (
+        (Kind.CHANNEL, "channel", health.channels),
+        (Kind.SUPPLY, "supply", health.supplies),
+    ):
+        for number, fact in facts.items():
+            if fact.state in ("probing", "recovering"):
+                used[kind.value, number] = CapacityLease.objects.filter(
+                    **{f"{column}_id": number, f"{column}_epoch": fact.epoch}, released_at=None
+                ).count()
+    return used
+
+
+_kept_statistics: dict[tuple[int, ...], tuple[datetime, dict[int, Statistics]]] = {}
+
+_STATISTICS_SQL = """
+SELECT supply.id, count(ended.*), count(ended.*) FILTER (WHERE ended.succeeded),
+       percentile_disc(0.95) WITHIN GROUP (ORDER BY ended.seconds) FILTER (WHERE ended.succeeded)
+FROM unnest(%(supplies)s) AS supply(id)
+LEFT JOIN LATERAL (
+    SELECT generated_at IS NOT NULL AS succeeded, extract(epoch FROM generated_at - created_at) AS seconds
+    FROM dispatch_attempt
+    WHERE supply_id = supply.id AND finished_at > %(since)s
+      AND (generated_at IS NOT NULL
+           OR state IN ('failed', 'abandoned') AND error_category IN ('supply', 'capacity', 'unknown')
+              AND request_started_at IS NOT NULL)
+    ORDER BY finished_at DESC LIMIT %(most)s
+) AS ended ON true
+GROUP BY supply.id
+"""
+
+
+def _statistics(catalogue: LiveCatalogue, places: set[Place], now: datetime) -> dict[str, Statistics]:
+    """Of each supply's newest ends; kept for some seconds, since a rate over a day does not move faster."""
+    ids = tuple(sorted(place.supply_id for place in places))
+    kept = _kept_statistics.get(ids)
+    if kept is None or not timedelta(0) <= now - kept[0] < _STATISTICS_KEPT_FOR:
+        _kept_statistics.clear()
+        kept = _kept_statistics[ids] = (now, _read_statistics(ids, now))
+    by_id = {facts.supply_id: slug for slug, facts in catalogue.supplies.items()}
+    return {by_id[number]: statistics for number, statistics in kept[1].items()}
+
+
+def _read_statistics(ids: tuple[int, ...], now: datetime) -> dict[int, Statistics]:
+    with connection.cursor() as cursor:
+        cursor.execute(
+            _STATISTICS_SQL,
+            {"supplies": list(ids), "since": now - STATISTICS_WINDOW, "most": STATISTICS_MAX_SAMPLES},
+        )
+        rows = cursor.fetchall()
+    return {
+        number: Statistics(samples, successes, None if p95 is None else float(p95))
+        for number, samples, successes, p95 in rows
+    }
