@@ -1,0 +1,1 @@
+"""Pure routing: frozen facts in, a decision with its whole evidence out."""

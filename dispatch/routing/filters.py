@@ -1,0 +1,219 @@
+"""Steps 4 to 9: each asks one question of one binding, and answers with the reason to drop it, or None."""
+
+from datetime import timedelta
+from typing import Final
+
+from catalog.capability import lacking
+from catalog.shape import ImageShape, Shape, VideoShape
+from dispatch.routing.types import (
+    HEALTH,
+    Candidate,
+    Channel,
+    Condition,
+    Exclusion,
+    Health,
+    RoutingInput,
+    Supply,
+)
+from health.circuit import effective_capacity
+
+BEST_EFFORT: Final = "best_effort"
+RANK: Final = {health: rank for rank, health in enumerate(HEALTH)}  # 0 is best
+
+
+def tier_permission(candidate: Candidate, inputs: RoutingInput) -> Exclusion | None:
+    """Whether the request may be served from this binding's tier at all; before step 4."""
+    if candidate.tier == "exact":
+        return None
+    if inputs.demands.strict_model:
+        return Exclusion("strict_model", f"tier {candidate.tier}")
+    if candidate.tier == "fallback":
+        return None
+    if not may_degrade(inputs):
+        return Exclusion("degradation_not_allowed", "the request or the model is strict")
+    if candidate.rule is None or not candidate.rule.usable:
+        return Exclusion("degradation_rule_unpublished", "no verified and published rule")
+    return None
+
+
+def may_degrade(inputs: RoutingInput) -> bool:
+    """The customer may tighten the model's mode, never loosen it."""
+    return inputs.model.degradation == BEST_EFFORT and inputs.demands.degradation in (None, BEST_EFFORT)
+
+
+def admin_state(candidate: Candidate) -> Exclusion | None:
+    """Step 4, the operator's part."""
+    supply = candidate.supply
+    channel = supply.channel
+    if not candidate.enabled:
+        return Exclusion("binding_disabled")
+    if supply.state == "disabled":
+        return Exclusion("supply_disabled")
+    if channel.state == "disabled":
+        return Exclusion("channel_disabled", f"channel {channel.id}")
+    if supply.state == "draining":
+        return Exclusion("draining", "the supply")
+    if channel.state == "draining":
+        return Exclusion("draining", f"channel {channel.id}")
+    return None
+
+
+def already_tried(candidate: Candidate, inputs: RoutingInput) -> Exclusion | None:
+    """Step 4, the job's part: a supply is tried at most once."""
+    if candidate.supply.id in inputs.job.tried:
+        return Exclusion("already_tried")
+    return None
+
+
+def hard_capability(candidate: Candidate, shape: Shape, inputs: RoutingInput) -> Exclusion | None:
+    """Step 5, on the request as this candidate would execute it."""
+    supply = candidate.supply
+    if denied := _customer_terms(supply, inputs):
+        return denied
+    if lacks := lacking(supply.capability, shape):
+        return Exclusion("capability_missing", "; ".join(lacks))
+    if refusal := inputs.compile_refusals.get(candidate.key):
+        return Exclusion("capability_missing", refusal)
+    sold_by = _billing_mode(shape)
+    if supply.price is not None and supply.price.mode != sold_by:
+        return Exclusion("billing_mode", f"asked {sold_by}, charged {supply.price.mode}")
+    return None
+
+
+def _customer_terms(supply: Supply, inputs: RoutingInput) -> Exclusion | None:
+    demands = inputs.demands
+    if demands.bound_supply is not None and supply.id != demands.bound_supply:
+        return Exclusion("provider_bound", f"bound to {demands.bound_supply}")
+    if demands.bound_channel is not None and supply.channel.id != demands.bound_channel:
+        return Exclusion("provider_bound", f"bound to channel {demands.bound_channel}")
+    if demands.regions and not _regions(supply) & demands.regions:
+        return Exclusion(
+            "region_denied", f"runs in {', '.join(sorted(_regions(supply))) or 'an unknown region'}"
+        )
+    if missing := demands.compliance - supply.capability.compliance.guarantees:
+        return Exclusion("compliance_denied", f"does not guarantee {', '.join(sorted(missing))}")
+    return None
+
+
+def _regions(supply: Supply) -> frozenset[str]:
+    declared = supply.capability.compliance.regions
+    return declared or frozenset({supply.channel.region} - {""})
+
+
+def _billing_mode(shape: Shape) -> str:
+    return "per_request" if isinstance(shape, ImageShape) else shape.billing_mode
+
+
+def real_person(candidate: Candidate, shape: Shape) -> Exclusion | None:
+    """Step 6, video only."""
+    if isinstance(shape, VideoShape) and shape.real_person and candidate.supply.real_person == "denied":
+        return Exclusion("real_person_denied")
+    return None
+
+
+def refusal_memory(supply: Supply, inputs: RoutingInput) -> Exclusion | None:
+    """Step 7. A cooldown that has passed lets the candidate through: it is the probe."""
+    refusal = inputs.refusals.get(supply.id)
+    if refusal is None:
+        return None
+    if refusal.state == "frozen":
+        return Exclusion("refusal_frozen")
+    if refusal.next_probe_at is None or inputs.now < refusal.next_probe_at:
+        return Exclusion("refusal_cooldown", f"until {refusal.next_probe_at}")
+    return None
+
+
+def health(channel: Condition, supply: Condition) -> Exclusion | None:
+    """Step 8: channel before supply."""
+    if channel.health == "circuit_open":
+        return Exclusion("channel_circuit_open")
+    if channel.health == "disabled":
+        return Exclusion("channel_health_disabled")
+    if supply.health == "circuit_open":
+        return Exclusion("supply_circuit_open")
+    if supply.health == "disabled":
+        return Exclusion("supply_health_disabled")
+    return None
+
+
+def worse(channel: Condition, supply: Condition) -> Health:
+    return max(channel.health, supply.health, key=RANK.__getitem__)
+
+
+def capacity(supply: Supply, free: int, inputs: RoutingInput) -> Exclusion | None:
+    """Step 9: a wait that the provider asked for, then unknown slots, then `free` of the tightest place."""
+    if wait := remaining_wait(supply, inputs):
+        return Exclusion("not_before", f"for {wait.total_seconds():g} s")
+    return unknown_slots(supply, inputs) or (no_slot(supply, inputs) if free == 0 else None)
+
+
+def remaining_wait(supply: Supply, inputs: RoutingInput) -> timedelta | None:
+    """How long the latest `not_before` of supply, channel and group still lasts."""
+    channel = supply.channel
+    times = (
+        inputs.supplies[supply.id].not_before,
+        inputs.channels[channel.id].not_before,
+        inputs.groups[channel.group.id].not_before if channel.group else None,
+    )
+    if times == (None, None, None):
+        return None
+    wait = max(time - inputs.now for time in times if time is not None)
+    return wait if wait > timedelta(0) else None
+
+
+def waits_too_long(supply: Supply, inputs: RoutingInput) -> bool:
+    """Such a wait counts as unhealthy, so that the next layer opens; a shorter one as full."""
+    wait = remaining_wait(supply, inputs)
+    return wait is not None and wait > timedelta(seconds=inputs.policy.max_retry_after_wait_s)
+
+
+def unknown_slots(supply: Supply, inputs: RoutingInput) -> Exclusion | None:
+    channel = supply.channel
+    held = inputs.channels[channel.id].unknown
+    if held >= channel.unknown_limit:
+        return Exclusion(
+            "unknown_slots_full", f"channel {channel.id}: {held} of at most {channel.unknown_limit}"
+        )
+    held = inputs.supplies[supply.id].unknown
+    if held >= supply.unknown_limit:
+        return Exclusion("unknown_slots_full", f"the supply: {held} of at most {supply.unknown_limit}")
+    return None
+
+
+def no_slot(supply: Supply, inputs: RoutingInput) -> Exclusion:
+    """Names each place that is full."""
+    channel = supply.channel
+    places = [
+        ("the supply", free_slots(supply, inputs.supplies[supply.id])),
+        (f"channel {channel.id}", free_slots(channel, inputs.channels[channel.id])),
+    ]
+    if channel.group:
+        places.append(
+            (f"group {channel.group.id}", channel.group.capacity - inputs.groups[channel.group.id].used)
+        )
+    return Exclusion("capacity_full", ", ".join(place for place, free in places if free <= 0))
+
+
+def least_free(supply: Supply, inputs: RoutingInput) -> int:
+    """Free slots of the tightest of group, channel and supply, never below 0."""
+    channel = supply.channel
+    free = min(
+        free_slots(supply, inputs.supplies[supply.id]),
+        free_slots(channel, inputs.channels[channel.id]),
+    )
+    if channel.group is not None:
+        free = min(free, channel.group.capacity - inputs.groups[channel.group.id].used)
+    return max(free, 0)
+
+
+def free_slots(place: Channel | Supply, now: Condition) -> int:
+    """Of one channel or supply; below 0 where more is occupied than is open now.
+
+    While probing or recovering, older occupancy counts against the configured capacity only,
+    so that it can't block the recovery.
+    """
+    free = place.capacity - now.used - now.unknown
+    if now.health not in ("probing", "recovering"):
+        return free
+    granted = now.used + now.unknown if now.used_in_epoch is None else now.used_in_epoch
+    return min(effective_capacity(now.health, now.recovery_successes, place.capacity) - granted, free)
