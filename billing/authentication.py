@@ -33,9 +33,7 @@ class Caller:
 
 def is_usable(key: ApiKey, now: datetime) -> bool:
     """Whether a key still opens the door: neither revoked nor expired, its customer active."""
-    return (
-        key.revoked_at is None and (key.expires_at is None or key.expires_at > now) and key.customer.active
-    )
+    return key.revoked_at is None and (key.expires_at is None or key.expires_at > now) and key.customer.active
 
 
 class ApiKeyAuthentication(BaseAuthentication):
@@ -48,7 +46,9 @@ class ApiKeyAuthentication(BaseAuthentication):
         now = timezone.now()
         key = self._key(secret.strip())
         if key is None or not is_usable(key, now) or not _address_allowed(key, request):
-            raise AuthenticationFailed("This API key does not exist, has ended, or may not be used from here.")
+            raise AuthenticationFailed(
+                "This API key does not exist, has ended, or may not be used from here."
+            )
         if key.last_used_at is None or now - key.last_used_at > _LAST_USED_RESOLUTION:
             ApiKey.objects.filter(pk=key.pk).update(last_used_at=now)
         return Caller(key.customer, key), key

@@ -91,7 +91,9 @@ def settle_cost(
     platform_loss: bool = False,
 ) -> None:
     """At the end: the expectation is reversed and the true cost stands, so that the sum is the cost."""
-    expected = ProviderUsageEntry.objects.filter(attempt=attempt, kind=ProviderUsageEntry.Kind.EXPECTED).first()
+    expected = ProviderUsageEntry.objects.filter(
+        attempt=attempt, kind=ProviderUsageEntry.Kind.EXPECTED
+    ).first()
     if expected is not None:
         _post_usage(
             attempt,

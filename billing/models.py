@@ -79,7 +79,13 @@ class CostMode(models.TextChoices):
 
 
 def _interval() -> Func:
-    return Func(F("effective_from"), F("effective_to"), Value("[)"), function="TSTZRANGE", output_field=DateTimeRangeField())
+    return Func(
+        F("effective_from"),
+        F("effective_to"),
+        Value("[)"),
+        function="TSTZRANGE",
+        output_field=DateTimeRangeField(),
+    )
 
 
 class CostRuleVersion(models.Model):
@@ -196,10 +202,13 @@ class CreditEntry(models.Model):
                 name="one_credit_entry_per_job_and_kind",
             ),
             models.CheckConstraint(
-                condition=Q(kind__in=["deposit", "correction"]) | ~Q(job=""), name="job_entries_name_their_job"
+                condition=Q(kind__in=["deposit", "correction"]) | ~Q(job=""),
+                name="job_entries_name_their_job",
             ),
         ]
-        indexes = [models.Index(fields=["customer", "-id"], name="credit_of_customer")]  # balance and usage pages
+        indexes = [
+            models.Index(fields=["customer", "-id"], name="credit_of_customer")
+        ]  # balance and usage pages
 
     def __str__(self) -> str:
         return f"{self.kind} {self.amount_micros} {self.currency}"

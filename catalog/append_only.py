@@ -42,7 +42,7 @@ class ImmutableExcept(RunSQL):
             CREATE TRIGGER {table}_never_deleted BEFORE DELETE ON {table}
                 FOR EACH ROW EXECUTE FUNCTION frameyard_refuse_change();
             CREATE TRIGGER {table}_immutable BEFORE UPDATE ON {table} FOR EACH ROW
-                WHEN (to_jsonb(OLD) - ARRAY[{names}] IS DISTINCT FROM to_jsonb(NEW) - ARRAY[{names}])
+                WHEN (to_jsonb(OLD) - ARRAY[{names}]::text[] IS DISTINCT FROM to_jsonb(NEW) - ARRAY[{names}]::text[])
                 EXECUTE FUNCTION frameyard_refuse_change();""",
             reverse_sql=f"""
             DROP TRIGGER {table}_never_deleted ON {table};

@@ -13,7 +13,9 @@ def create_customer(
 ) -> Customer:
     """The customer of that name; made, with its group and its deposit, where there is none."""
     with transaction.atomic():
-        group_row = CustomerGroup.objects.get_or_create(slug=group, defaults={"name": group})[0] if group else None
+        group_row = (
+            CustomerGroup.objects.get_or_create(slug=group, defaults={"name": group})[0] if group else None
+        )
         customer, made = Customer.objects.get_or_create(
             name=name, defaults={"group": group_row, "currency": currency}
         )
