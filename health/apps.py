@@ -1,0 +1,7 @@
+"""The health app."""
+
+from django.apps import AppConfig
+
+
+class HealthConfig(AppConfig):
+    name = "health"
