@@ -14,7 +14,7 @@ _BY_CODE = {
     ),
     "asset_unavailable": ("asset_unavailable", "A reference file could not be read. Check its address."),
     "asset_invalid": ("asset_invalid", "A reference file is broken or of a kind that can't be used."),
-    "output_lost": ("output_lost", "The result was made but could not be stored. You are not charged."),
+    "output_expired": ("output_lost", "The result was made but could not be stored. You are not charged."),
 }
 GENERATION_FAILED = ("generation_failed", "The generation failed. You are not charged; you may try again.")
 SUBMISSION_UNKNOWN = (

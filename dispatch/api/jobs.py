@@ -5,7 +5,7 @@ from typing import Any
 
 from django.conf import settings
 from django.db.models import Prefetch, QuerySet
-from django.http import FileResponse, HttpResponse, HttpResponseBase
+from django.http import HttpResponse, HttpResponseBase, StreamingHttpResponse
 from django.utils import timezone
 from drf_spectacular.utils import OpenApiParameter, OpenApiResponse, extend_schema
 from rest_framework.pagination import CursorPagination
@@ -18,7 +18,8 @@ from dispatch.api.serializers import JobRequestSerializer
 from dispatch.errors import InvalidRequest, UnknownJob
 from dispatch.lifecycle import JobState
 from dispatch.models import Asset, Attempt, Job
-from dispatch.outputs.ranges import RangeNotSatisfiable, parse_range, read_range
+from dispatch.outputs.ranges import FilePart, answer_range, file_headers
+from dispatch.outputs.storage import MediaStore
 from dispatch.representation import job_as_json
 from dispatch.services.accept import accept
 from dispatch.services.cancel import cancel
@@ -143,21 +144,12 @@ class JobOutput(APIView):
 
 
 def _file(request: Request, asset: Asset) -> HttpResponseBase:
-    path = settings.MEDIA_DIR / asset.path
-    headers = {
-        "Accept-Ranges": "bytes",
-        "ETag": f'"{asset.sha256}"',
-        "X-Content-Type-Options": "nosniff",
-        "Content-Security-Policy": "sandbox; default-src 'none'",
-    }
-    try:
-        wanted = parse_range(request.headers.get("Range"), asset.size_bytes)
-    except RangeNotSatisfiable:
-        return HttpResponse(status=416, headers={"Content-Range": f"bytes */{asset.size_bytes}"})
-    if wanted is None:
-        return FileResponse(path.open("rb"), content_type=asset.content_type, headers=headers)
-    headers["Content-Range"] = f"bytes {wanted.start}-{wanted.end}/{asset.size_bytes}"
-    headers["Content-Length"] = str(wanted.end - wanted.start + 1)
-    return FileResponse(
-        read_range(path, wanted), status=206, content_type=asset.content_type, headers=headers
+    answer = answer_range(
+        request.headers.get("Range"), asset.size_bytes, f'"{asset.sha256}"', request.headers.get("If-Range")
     )
+    headers = {**file_headers(asset.content_type, asset.public_id), **answer.headers}
+    if answer.status == 416:
+        return HttpResponse(status=416, headers=headers)
+    path = MediaStore(settings.MEDIA_DIR).path(asset.path)
+    part = FilePart(path, answer.start, answer.length)
+    return StreamingHttpResponse(part, status=answer.status, headers=headers)

@@ -1,0 +1,154 @@
+"""Brings a finished attempt's outputs into our own storage; only then is the job a success.
+
+A generation is never repeated because an address broke: the provider is asked for a fresh one, again and
+again with longer waits, and after the deadline the output is given up as lost."""
+
+import logging
+from collections.abc import Callable, Sequence
+from datetime import datetime, timedelta
+
+from django.conf import settings
+from django.db import transaction
+
+from catalog.providers.registry import adapter_for
+from catalog.providers.types import JobStatus, OutputLocator, ProviderError, locator_from_json
+from dispatch import backoff
+from dispatch.lifecycle import AttemptState
+from dispatch.models import Asset, Attempt, ProviderEvent
+from dispatch.moves import Move
+from dispatch.outputs.limits import FetchLimits, MediaLimits
+from dispatch.outputs.rehosting import Rehosted, Rehosting, RehostOutcome
+from dispatch.outputs.storage import MediaStore, output_name
+from dispatch.repository import claim_attempt
+from dispatch.services import raise_alerts
+from dispatch.services.advance import advance
+from dispatch.transport import transport_to
+
+logger = logging.getLogger(__name__)
+A = AttemptState
+
+
+def rehosting() -> Rehosting:
+    """The installation's store and bounds."""
+    return Rehosting(
+        MediaStore(settings.MEDIA_DIR),
+        FetchLimits(
+            max_bytes=settings.OUTPUT_MAX_BYTES,
+            deadline_s=settings.OUTPUT_FETCH_TIMEOUT_S,
+            allow_private=settings.ALLOW_PRIVATE_ADDRESSES,
+        ),
+        MediaLimits(),
+    )
+
+
+def fetch_output(attempt_id: int, clock: Callable[[], datetime]) -> None:
+    """Does nothing for an attempt that is not `generated` or `fetching`, or that another worker fetches."""
+    attempt = _claim(attempt_id, clock())
+    if attempt is None:
+        return
+    kind = attempt.job.modality
+    locators = [locator for locator in _locators(attempt) if locator.kind == kind]
+    outcomes = [
+        rehosting().from_url(
+            locator.url, output_name(attempt.public_id, number), kind, headers=locator.headers
+        )
+        for number, locator in enumerate(locators, start=1)
+    ]
+    _record(attempt, outcomes, clock())
+
+
+def _claim(attempt_id: int, now: datetime) -> Attempt | None:
+    until = now + timedelta(seconds=settings.OUTPUT_FETCH_TIMEOUT_S + 60)
+    attempt = (
+        Attempt.objects.select_related("job__customer", "channel", "provider_job")
+        .filter(pk=attempt_id, state__in=(A.GENERATED, A.FETCHING))
+        .first()
+    )
+    if attempt is None:
+        return None
+    if attempt.state == A.FETCHING:
+        return attempt if claim_attempt(attempt, until) else None
+    moved = advance(Move(attempt.pk, attempt.state_version, A.FETCHING, {"next_look_at": until}), now)
+    if moved is None:
+        return None
+    attempt.state, attempt.state_version = moved.state, moved.state_version
+    return attempt
+
+
+def _locators(attempt: Attempt) -> list[OutputLocator]:
+    """After a first failure the provider is asked for fresh addresses."""
+    if attempt.recovery.get("fetches") and attempt.provider_job.polls:
+        with transport_to(attempt.channel) as transport:
+            result = adapter_for(attempt.channel.provider).poll(
+                transport, attempt.provider_job.provider_job_id
+            )
+        if isinstance(result, JobStatus) and result.outputs:
+            return list(result.outputs)
+    return [locator_from_json(stored) for stored in attempt.provider_job.outputs]
+
+
+def _record(attempt: Attempt, outcomes: Sequence[RehostOutcome], now: datetime) -> None:
+    stored = [outcome for outcome in outcomes if isinstance(outcome, Rehosted)]
+    if outcomes and len(stored) == len(outcomes):
+        _adopt(attempt, stored, now)
+        return
+    words = [_words(outcome) for outcome in outcomes if not isinstance(outcome, Rehosted)] or ["no output"]
+    _retry_or_give_up(attempt, "; ".join(words), now)
+
+
+def _words(outcome: RehostOutcome) -> str:
+    return str(getattr(outcome, "code", None) or getattr(outcome, "reason", "unreadable"))
+
+
+def _adopt(attempt: Attempt, stored: Sequence[Rehosted], now: datetime) -> None:
+    with transaction.atomic():
+        Asset.objects.bulk_create(
+            [_asset(attempt, number, output, now) for number, output in enumerate(stored, start=1)],
+            ignore_conflicts=True,
+        )
+        advance(Move(attempt.pk, attempt.state_version, A.SUCCEEDED, {"next_look_at": None}), now)
+    logger.info(
+        "Delivered", extra={"job": attempt.job.public_id, "attempt": attempt.public_id, "count": len(stored)}
+    )
+
+
+def _asset(attempt: Attempt, number: int, output: Rehosted, now: datetime) -> Asset:
+    return Asset(
+        customer=attempt.job.customer,
+        attempt=attempt,
+        number=number,
+        kind=Asset.Kind.OUTPUT,
+        content_type=output.media.content_type,
+        size_bytes=output.stored.size_bytes,
+        sha256=output.stored.sha256,
+        width=output.media.width,
+        height=output.media.height,
+        duration_ms=output.media.duration_ms,
+        path=output.stored.name,
+        created_at=now,
+    )
+
+
+def _retry_or_give_up(attempt: Attempt, why: str, now: datetime) -> None:
+    fetches = int(attempt.recovery.get("fetches", 0)) + 1
+    generated_at = attempt.generated_at or now
+    with transaction.atomic():
+        ProviderEvent.objects.create(
+            attempt=attempt,
+            channel=attempt.channel,
+            kind=ProviderEvent.Kind.FETCH,
+            outcome="failed",
+            raw={"why": why, "fetches": fetches},
+            at=now,
+        )
+        if now - generated_at >= timedelta(seconds=settings.OUTPUT_FETCH_DEADLINE_S):
+            error = ProviderError("supply", "supply", False, "output_expired", f"output lost: {why}")
+            moved = advance(
+                Move(attempt.pk, attempt.state_version, A.FAILED, {"next_look_at": None}, error), now
+            )
+            if moved is not None:
+                raise_alerts.output_lost(moved, why, now)
+            return
+        again = now + timedelta(seconds=backoff.fetch_failed_s(fetches - 1))
+        if claim_attempt(attempt, again):
+            Attempt.objects.filter(pk=attempt.pk).update(recovery={**attempt.recovery, "fetches": fetches})
