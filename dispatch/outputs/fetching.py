@@ -109,16 +109,24 @@ def fetch(
             return _Journey(limits, deadline, resolve, dict(headers or {}), into).run(url)
         except DeadlinePassed:
             return FetchFailed(Failure.DEADLINE, retryable=True)
+        except _StorageTrouble:
+            return FetchFailed(Failure.STORAGE, retryable=True)
 
 
 def keep(content: Iterable[bytes], into: Path, limits: FetchLimits, declared_type: str = "") -> FetchOutcome:
     """The same for bytes that came inside a provider's answer (base64 images) or a customer's upload."""
-    with _Part(into, limits.max_bytes) as part:
-        for chunk in content:
-            trouble = part.write(chunk)
-            if trouble is not None:
-                return trouble
-        return part.finish(declared_type)
+    try:
+        with _Part(into, limits.max_bytes) as part:
+            for chunk in content:
+                if not part.takes(chunk):
+                    return FetchRefused(Refusal.TOO_LARGE)
+            return part.finish(declared_type)
+    except _StorageTrouble:
+        return FetchFailed(Failure.STORAGE, retryable=True)
+
+
+class _StorageTrouble(Exception):
+    """Disk full, quota, no inode left: nothing of the other side's doing."""
 
 
 class _Journey:
@@ -239,9 +247,8 @@ class _Journey:
         with _Part(self._into, self._limits.max_bytes) as part:
             # read1 returns after one read of the socket, so the deadline is looked at between any two.
             while chunk := response.read1(READ_BYTES):
-                trouble = part.write(chunk)
-                if trouble is not None:
-                    return trouble
+                if not part.takes(chunk):
+                    return FetchRefused(Refusal.TOO_LARGE)
                 self._deadline.remaining_s()
             self._deadline.remaining_s()
             if announced is not None and part.size_bytes < announced:
@@ -263,7 +270,10 @@ class _Part:
         self.size_bytes = 0
 
     def __enter__(self) -> Self:
-        descriptor, name = tempfile.mkstemp(dir=self._into, prefix="fetch-", suffix=".part")
+        try:
+            descriptor, name = tempfile.mkstemp(dir=self._into, prefix="fetch-", suffix=".part")
+        except OSError as error:
+            raise _StorageTrouble from error
         self._path = Path(name)
         self._file = os.fdopen(descriptor, "wb", buffering=0)
         return self
@@ -273,18 +283,19 @@ class _Part:
     ) -> None:
         self._file.close()
         if not self._finished:
-            self._path.unlink()
+            self._path.unlink(missing_ok=True)
 
-    def write(self, chunk: bytes) -> FetchRefused | FetchFailed | None:
+    def takes(self, chunk: bytes) -> bool:
+        """Whether it still fits; written if so."""
         self.size_bytes += len(chunk)
         if self.size_bytes > self._max_bytes:
-            return FetchRefused(Refusal.TOO_LARGE)
+            return False
         self._hash.update(chunk)
         try:
             _write_all(self._file.fileno(), chunk)
-        except OSError:  # disk full, quota, a dying disk: nothing of the provider's doing
-            return FetchFailed(Failure.STORAGE, retryable=True)
-        return None
+        except OSError as error:
+            raise _StorageTrouble from error
+        return True
 
     def finish(self, declared_type: str) -> Fetched | FetchFailed:
         if self.size_bytes == 0:
