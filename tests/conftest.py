@@ -14,7 +14,9 @@ def _flush_append_only_tables_too(self: TransactionTestCase) -> None:
     try:
         _flush(self)
         with connection.cursor() as cursor:
-            cursor.execute("INSERT INTO catalog_cataloguerevision (id, number) VALUES (1, 0) ON CONFLICT DO NOTHING")
+            cursor.execute(
+                "INSERT INTO catalog_cataloguerevision (id, number) VALUES (1, 0) ON CONFLICT DO NOTHING"
+            )
     finally:
         with connection.cursor() as cursor:
             cursor.execute("SET session_replication_role = origin")
