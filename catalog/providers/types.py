@@ -72,12 +72,17 @@ class SupplyTarget:
     provider_model: str
     model_version: str = ""
     capability: Mapping[str, Any] = field(default_factory=dict)
+    modality: str = ""  # without it no listing is believed to prove absence
 
 
 def supply_target(
-    provider_model: str, model_version: str = "", capability: Mapping[str, Any] | None = None
+    provider_model: str,
+    model_version: str = "",
+    capability: Mapping[str, Any] | None = None,
+    *,
+    modality: str = "",
 ) -> SupplyTarget:
-    return SupplyTarget(provider_model, model_version, capability or {})
+    return SupplyTarget(provider_model, model_version, capability or {}, modality)
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,7 +142,7 @@ class OutputLocator:
     """Where an output can be fetched, and until when. The address is a secret."""
 
     url: str = field(repr=False)
-    kind: Literal["video", "image", "last_frame"] = "video"
+    kind: Literal["video", "image"] = "video"
     expires_at: datetime | None = None
     headers: Mapping[str, str] = field(default_factory=dict, repr=False)
 
@@ -310,7 +315,7 @@ class CallbackInvalid:
 
 @dataclass(frozen=True, slots=True)
 class AdapterCapabilities:
-    """What the execution engine and the console must know of a protocol, as data, by modality where it differs."""
+    """What the execution engine and the console must know of a protocol, as data."""
 
     asynchronous: Mapping[str, bool]  # modality: answers a job to poll, not the result
     recovery: Mapping[str, Recovery]  # modality: how a lost submission is found
