@@ -129,7 +129,7 @@ def _check_cluster(cluster: Path, binaries: Binaries) -> None:
         ) from None
     except PermissionError:
         raise PostgresUnavailable(
-            f"{cluster} belongs to another account. Run as that one, or choose another folder with --data-dir."
+            f"{cluster} belongs to another account. Run as that one, or choose another --data-dir."
         ) from None
     if version != binaries.major_version:
         raise PostgresUnavailable(
@@ -221,8 +221,8 @@ def _passage(account: Account, *folders: Path) -> Iterator[tuple[Sequence[str], 
         return
     if not Path("/proc/self/fd").exists():
         raise PostgresUnavailable(
-            f"PostgreSQL can't run as root, and another account can't reach {folders[0]}. "
-            "Run as an ordinary user, choose a folder that all may pass through with --data-dir, or point DATABASE_URL at a server."
+            f"PostgreSQL can't run as root, and another account can't reach {folders[0]}. Run as an ordinary "
+            "user, choose a --data-dir that all may pass through, or point DATABASE_URL at a server."
         )
     numbers = [os.open(folder, os.O_RDONLY | os.O_DIRECTORY) for folder in folders]
     try:
