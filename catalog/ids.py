@@ -11,4 +11,6 @@ LENGTH = (_TIME_BITS + _RANDOM_BITS) // 5
 def public_id(prefix: str) -> str:
     """`prefix_` and 26 characters: 48 bits of Unix milliseconds, then 82 random bits."""
     number = (time.time_ns() // 1_000_000) << _RANDOM_BITS | secrets.randbits(_RANDOM_BITS)
-    return f"{prefix}_" + "".join(_ALPHABET[number >> shift & 31] for shift in range((LENGTH - 1) * 5, -1, -5))
+    return f"{prefix}_" + "".join(
+        _ALPHABET[number >> shift & 31] for shift in range((LENGTH - 1) * 5, -1, -5)
+    )

@@ -37,7 +37,9 @@ def parse_master_keys(entries: list[str]) -> MasterKeys:
         except ValueError:
             key = b""
         if not key_id or len(key) != _KEY_BYTES:
-            raise VaultError(f"master key {key_id or '?'!r} is not `id:` and the base64 of {_KEY_BYTES} bytes")
+            raise VaultError(
+                f"master key {key_id or '?'!r} is not `id:` and the base64 of {_KEY_BYTES} bytes"
+            )
         keys[key_id] = key
     if not keys:
         raise VaultError("no master key is set: FRAMEYARD_MASTER_KEYS is empty")
@@ -60,7 +62,9 @@ def unseal(envelope: str, row: str, keys: MasterKeys) -> str:
     parts = json.loads(envelope)
     master = keys.by_id.get(parts["key"])
     if master is None:
-        raise VaultError(f"master key {parts['key']!r} is not among FRAMEYARD_MASTER_KEYS; put it back to read {row}")
+        raise VaultError(
+            f"master key {parts['key']!r} is not among FRAMEYARD_MASTER_KEYS; put it back to read {row}"
+        )
     data_key = _decrypt(master, parts["wrapped"], row)
     return _decrypt(data_key, parts["sealed"], row).decode()
 
@@ -82,4 +86,6 @@ def _decrypt(key: bytes, encoded: str, row: str) -> bytes:
     try:
         return AESGCM(key).decrypt(raw[:_NONCE_BYTES], raw[_NONCE_BYTES:], row.encode())
     except InvalidTag as error:
-        raise VaultError(f"{row} does not open: another master key under the same id, or a copied row") from error
+        raise VaultError(
+            f"{row} does not open: another master key under the same id, or a copied row"
+        ) from error

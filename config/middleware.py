@@ -34,7 +34,9 @@ class SignedOutFragmentMiddleware:
 
     def __call__(self, request: HttpRequest) -> HttpResponse:
         response = self.get_response(request)
-        sent_to_login = response.status_code == 302 and response["Location"].startswith(str(settings.LOGIN_URL))
+        sent_to_login = response.status_code == 302 and response["Location"].startswith(
+            str(settings.LOGIN_URL)
+        )
         if request.headers.get("HX-Request") and sent_to_login:
             return HttpResponse(status=401)
         return response

@@ -12,5 +12,9 @@ urlpatterns = [
     path("ready", api.ready),
     path("api/v1/", include("dispatch.api.urls")),
     path("console/", include("dispatch.views.urls")),
-    path("api/schema/", SpectacularAPIView.as_view(permission_classes=[], authentication_classes=[]), name="schema"),
+    path(
+        "api/schema/",
+        SpectacularAPIView.as_view(permission_classes=[], authentication_classes=[]),
+        name="schema",
+    ),
 ]

@@ -31,7 +31,11 @@ _IMAGE_CONTENT = ("mode", "prompt", "negative_prompt", "size", "n", "seed", "ref
 
 
 def normalized(
-    modality: str, body: Mapping[str, Any], limits: Capability, model_degradation: str, defaults: Mapping[str, Any]
+    modality: str,
+    body: Mapping[str, Any],
+    limits: Capability,
+    model_degradation: str,
+    defaults: Mapping[str, Any],
 ) -> dict[str, Any]:
     """The request with every default written out, so that it means the same for ever.
 
@@ -67,7 +71,15 @@ def defaults_of(parameters: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _refuse_other_fields(body: Mapping[str, Any], known: tuple[str, ...], modality: str) -> None:
-    about_the_job = ("model", "max_cost_micros", "service_class", "project", "end_user", "max_queue_s", "metadata")
+    about_the_job = (
+        "model",
+        "max_cost_micros",
+        "service_class",
+        "project",
+        "end_user",
+        "max_queue_s",
+        "metadata",
+    )
     for name in body:
         if name not in known and name not in about_the_job:
             raise InvalidRequest(f"{name} has no meaning for a model of modality {modality}.", name)
@@ -94,5 +106,3 @@ def _refuse_beyond(limits: Capability, modality: str, request: Mapping[str, Any]
     lacks = lacking(limits, shape_of(modality, request))
     if lacks:
         raise InvalidRequest(f"This model does not take {'; '.join(lacks)}.", lacks[0].split(" ")[0])
-
-

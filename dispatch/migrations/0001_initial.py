@@ -56,6 +56,7 @@ class Migration(migrations.Migration):
                 ('error_message', models.CharField(blank=True, max_length=500)),
                 ('retryable', models.BooleanField(default=False)),
                 ('cost_micros', models.BigIntegerField(null=True)),
+                ('evidence_at', models.DateTimeField(null=True)),
                 ('created_at', models.DateTimeField()),
                 ('request_started_at', models.DateTimeField(null=True)),
                 ('body_sent_at', models.DateTimeField(null=True)),

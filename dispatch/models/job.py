@@ -160,6 +160,7 @@ class Attempt(models.Model):
     error_message = models.CharField(max_length=500, blank=True)  # for operators, redacted
     retryable = models.BooleanField(default=False)
     cost_micros = models.BigIntegerField(null=True)  # settled, policy's currency
+    evidence_at = models.DateTimeField(null=True)  # when it gave its one piece of health evidence
     created_at = models.DateTimeField()
     request_started_at = models.DateTimeField(null=True)
     body_sent_at = models.DateTimeField(null=True)
