@@ -11,6 +11,7 @@ from health.replay import Case, CaseError, parse_case, replay
 
 class Command(BaseCommand):
     help = "Runs the health machine on a file of timed evidence and prints the state after each piece."
+    requires_system_checks: list[str] = []  # the machine needs neither database nor settings
 
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("file", type=Path, metavar="FILE", help="one case, or a JSON array of cases")
