@@ -18,8 +18,8 @@ VIDEO_KEYS: Final = (
 )  # fmt: skip
 IMAGE_KEYS: Final = ("modes", "sizes", "max_n", "max_images", "constraints")
 
-# What a published document may tell besides. Of these `fps`, `max_samples`, `inputs`, `controls` and `compliance`
-# are matched too.
+# What a published document may tell besides. Of these, `fps`, `max_samples`, `inputs`, `controls` and
+# `compliance` are matched too.
 COMMON_SECTIONS: Final = (
     "controls", "media_limits", "lifetimes", "operations", "quotas", "compliance", "commercial", "release",
     "self_hosted",

@@ -49,7 +49,10 @@ def _kind(field: str, section: Section, fields: Mapping[str, str]) -> str:
 
 def holds(when: When, shape: Shape) -> bool:
     """Whether every field of `when` equals the request's."""
-    return all(getattr(shape, field) == value for field, value in when)
+    for field, value in when:  # noqa: SIM110 - the hottest loop of quoting: a generator doubles its time
+        if getattr(shape, field) != value:
+            return False
+    return True
 
 
 def read_allowed(value: Any, path: str, kind: str) -> Allowed:

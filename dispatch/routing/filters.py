@@ -7,22 +7,22 @@ from catalog.capability import lacking
 from catalog.shape import ImageShape, Shape, VideoShape
 from dispatch.routing.types import (
     HEALTH,
-    Candidate,
     Channel,
     Condition,
     Exclusion,
+    Finding,
     Health,
     RoutingInput,
     Supply,
 )
 from health.circuit import effective_capacity
 
-BEST_EFFORT: Final = "best_effort"
 RANK: Final = {health: rank for rank, health in enumerate(HEALTH)}  # 0 is best
 
 
-def tier_permission(candidate: Candidate, inputs: RoutingInput) -> Exclusion | None:
-    """Whether the request may be served from this binding's tier at all; before step 4."""
+def tier_permission(it: Finding, inputs: RoutingInput) -> Exclusion | None:
+    """Before step 4: whether the request may be served from this binding's tier at all."""
+    candidate = it.candidate
     if candidate.tier == "exact":
         return None
     if inputs.demands.strict_model:
@@ -38,14 +38,14 @@ def tier_permission(candidate: Candidate, inputs: RoutingInput) -> Exclusion | N
 
 def may_degrade(inputs: RoutingInput) -> bool:
     """The customer may tighten the model's mode, never loosen it."""
-    return inputs.model.degradation == BEST_EFFORT and inputs.demands.degradation in (None, BEST_EFFORT)
+    return inputs.model.degradation == "best_effort" and inputs.demands.degradation != "strict"
 
 
-def admin_state(candidate: Candidate) -> Exclusion | None:
-    """Step 4, the operator's part."""
-    supply = candidate.supply
+def admin_state(it: Finding, _inputs: RoutingInput) -> Exclusion | None:
+    """Step 4: the operator's switches."""
+    supply = it.candidate.supply
     channel = supply.channel
-    if not candidate.enabled:
+    if not it.candidate.enabled:
         return Exclusion("binding_disabled")
     if supply.state == "disabled":
         return Exclusion("supply_disabled")
@@ -58,25 +58,22 @@ def admin_state(candidate: Candidate) -> Exclusion | None:
     return None
 
 
-def already_tried(candidate: Candidate, inputs: RoutingInput) -> Exclusion | None:
-    """Step 4, the job's part: a supply is tried at most once."""
-    if candidate.supply.id in inputs.job.tried:
-        return Exclusion("already_tried")
-    return None
+def already_tried(it: Finding, inputs: RoutingInput) -> Exclusion | None:
+    """Step 4: a job tries a supply at most once."""
+    return Exclusion("already_tried") if it.candidate.supply.id in inputs.job.tried else None
 
 
-def hard_capability(candidate: Candidate, shape: Shape, inputs: RoutingInput) -> Exclusion | None:
+def hard_capability(it: Finding, inputs: RoutingInput) -> Exclusion | None:
     """Step 5, on the request as this candidate would execute it."""
-    supply = candidate.supply
+    supply, shape = it.candidate.supply, it.shape
     if denied := _customer_terms(supply, inputs):
         return denied
     if lacks := lacking(supply.capability, shape):
         return Exclusion("capability_missing", "; ".join(lacks))
-    if refusal := inputs.compile_refusals.get(candidate.key):
+    if refusal := inputs.compile_refusals.get(it.candidate.key):
         return Exclusion("capability_missing", refusal)
-    sold_by = _billing_mode(shape)
-    if supply.price is not None and supply.price.mode != sold_by:
-        return Exclusion("billing_mode", f"asked {sold_by}, charged {supply.price.mode}")
+    if supply.price is not None and supply.price.mode != _billing_mode(shape):
+        return Exclusion("billing_mode", f"asked {_billing_mode(shape)}, charged {supply.price.mode}")
     return None
 
 
@@ -90,7 +87,8 @@ def _customer_terms(supply: Supply, inputs: RoutingInput) -> Exclusion | None:
         return Exclusion(
             "region_denied", f"runs in {', '.join(sorted(_regions(supply))) or 'an unknown region'}"
         )
-    if missing := demands.compliance - supply.capability.compliance.guarantees:
+    if demands.compliance and not demands.compliance <= supply.capability.compliance.guarantees:
+        missing = demands.compliance - supply.capability.compliance.guarantees
         return Exclusion("compliance_denied", f"does not guarantee {', '.join(sorted(missing))}")
     return None
 
@@ -104,16 +102,20 @@ def _billing_mode(shape: Shape) -> str:
     return "per_request" if isinstance(shape, ImageShape) else shape.billing_mode
 
 
-def real_person(candidate: Candidate, shape: Shape) -> Exclusion | None:
+def real_person(it: Finding, inputs: RoutingInput) -> Exclusion | None:
     """Step 6, video only."""
-    if isinstance(shape, VideoShape) and shape.real_person and candidate.supply.real_person == "denied":
+    if shows_real_person(inputs.shape) and it.candidate.supply.real_person == "denied":
         return Exclusion("real_person_denied")
     return None
 
 
-def refusal_memory(supply: Supply, inputs: RoutingInput) -> Exclusion | None:
+def shows_real_person(shape: Shape) -> bool:
+    return isinstance(shape, VideoShape) and shape.real_person
+
+
+def refusal_memory(it: Finding, inputs: RoutingInput) -> Exclusion | None:
     """Step 7. A cooldown that has passed lets the candidate through: it is the probe."""
-    refusal = inputs.refusals.get(supply.id)
+    refusal = inputs.refusals.get(it.candidate.supply.id)
     if refusal is None:
         return None
     if refusal.state == "frozen":
@@ -123,28 +125,32 @@ def refusal_memory(supply: Supply, inputs: RoutingInput) -> Exclusion | None:
     return None
 
 
-def health(channel: Condition, supply: Condition) -> Exclusion | None:
+def health(it: Finding, inputs: RoutingInput) -> Exclusion | None:
     """Step 8: channel before supply."""
-    if channel.health == "circuit_open":
-        return Exclusion("channel_circuit_open")
-    if channel.health == "disabled":
-        return Exclusion("channel_health_disabled")
-    if supply.health == "circuit_open":
-        return Exclusion("supply_circuit_open")
-    if supply.health == "disabled":
-        return Exclusion("supply_health_disabled")
-    return None
+    if it.health not in ("circuit_open", "disabled"):
+        return None
+    supply = it.candidate.supply
+    channel_health = inputs.channels[supply.channel.id].health
+    if channel_health == "circuit_open":
+        return Exclusion("channel_circuit_open", f"channel {supply.channel.id}")
+    if channel_health == "disabled":
+        return Exclusion("channel_health_disabled", f"channel {supply.channel.id}")
+    open_circuit = inputs.supplies[supply.id].health == "circuit_open"
+    return Exclusion("supply_circuit_open" if open_circuit else "supply_health_disabled")
 
 
-def worse(channel: Condition, supply: Condition) -> Health:
-    return max(channel.health, supply.health, key=RANK.__getitem__)
+def worse_health(supply: Supply, inputs: RoutingInput) -> Health:
+    """Of channel and supply."""
+    of_channel, of_supply = inputs.channels[supply.channel.id].health, inputs.supplies[supply.id].health
+    return of_channel if RANK[of_channel] > RANK[of_supply] else of_supply
 
 
-def capacity(supply: Supply, free: int, inputs: RoutingInput) -> Exclusion | None:
-    """Step 9: a wait that the provider asked for, then unknown slots, then `free` of the tightest place."""
+def capacity(it: Finding, inputs: RoutingInput) -> Exclusion | None:
+    """Step 9: a wait that the provider asked for, then unknown slots, then no free slot."""
+    supply = it.candidate.supply
     if wait := remaining_wait(supply, inputs):
         return Exclusion("not_before", f"for {wait.total_seconds():g} s")
-    return unknown_slots(supply, inputs) or (no_slot(supply, inputs) if free == 0 else None)
+    return unknown_slots(supply, inputs) or (no_slot(supply, inputs) if it.free == 0 else None)
 
 
 def remaining_wait(supply: Supply, inputs: RoutingInput) -> timedelta | None:
@@ -158,12 +164,12 @@ def remaining_wait(supply: Supply, inputs: RoutingInput) -> timedelta | None:
     if times == (None, None, None):
         return None
     wait = max(time - inputs.now for time in times if time is not None)
-    return wait if wait > timedelta(0) else None
+    return max(wait, timedelta(0))
 
 
-def waits_too_long(supply: Supply, inputs: RoutingInput) -> bool:
+def waits_too_long(it: Finding, inputs: RoutingInput) -> bool:
     """Such a wait counts as unhealthy, so that the next layer opens; a shorter one as full."""
-    wait = remaining_wait(supply, inputs)
+    wait = remaining_wait(it.candidate.supply, inputs)
     return wait is not None and wait > timedelta(seconds=inputs.policy.max_retry_after_wait_s)
 
 

@@ -6,23 +6,22 @@ from fractions import Fraction
 
 from billing.money import written
 from billing.pricing import quote_micros, rate_to
-from catalog.shape import Shape
-from dispatch.routing.types import Candidate, Exclusion, Limits, RoutingInput, Tier
+from dispatch.routing.types import Exclusion, Finding, Limits, RoutingInput
 
 MULTIPLIED_ORDERS = ("stable_first", "manual_priority")  # cost_first needs no multiplier in tier exact
 
 
-def quoted(candidate: Candidate, shape: Shape, inputs: RoutingInput) -> int | None:
+def quoted(it: Finding, inputs: RoutingInput) -> int | None:
     """Step 10: micros of the policy's currency, for the request as this candidate would execute it."""
-    price = candidate.supply.price
+    price = it.candidate.supply.price
     if price is None:
         return None
     rate = rate_to(inputs.policy.currency, price, inputs.rates)
-    return None if rate is None else quote_micros(price, shape, rate)
+    return None if rate is None else quote_micros(price, it.shape, rate)
 
 
 def baseline(inputs: RoutingInput, exact_quotes: Iterable[int | None]) -> int | None:
-    """The model's explicit one, else the lowest quote among exact bindings, whatever their health and load."""
+    """The explicit one, else the lowest quote among exact bindings, whatever their health and load."""
     if inputs.model.baseline_micros is not None:
         return inputs.model.baseline_micros
     return min((quote for quote in exact_quotes if quote is not None), default=None)
@@ -47,11 +46,12 @@ def _times(base: int | None, multiplier: Decimal) -> int | None:
     return None if base is None else int(base * Fraction(multiplier))
 
 
-def affordable(limits: Limits, tier: Tier, quote: int | None) -> int | Exclusion:
-    """Step 11: the quote, or why not: no price, the multiplier, the policy's ceiling, the customer's ceiling."""
+def over(it: Finding, limits: Limits) -> Exclusion | None:
+    """Step 11, in the fixed order: no price, the multiplier, the policy's ceiling, the customer's."""
+    quote = it.quote
     if quote is None:
         return Exclusion("no_price", "no price or no exchange rate for this request")
-    if tier == "exact":
+    if it.candidate.tier == "exact":
         if limits.stable is not None and quote > limits.stable:
             return Exclusion("over_stable_limit", _above(quote, limits.stable))
     elif limits.fallback is not None and quote > limits.fallback:
@@ -61,7 +61,7 @@ def affordable(limits: Limits, tier: Tier, quote: int | None) -> int | Exclusion
         return Exclusion("over_max_cost", _above(total, limits.policy))
     if limits.customer is not None and total > limits.customer:
         return Exclusion("over_customer_max_cost", _above(total, limits.customer))
-    return quote
+    return None
 
 
 def _above(micros: int, limit: int) -> str:

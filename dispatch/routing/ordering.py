@@ -9,64 +9,69 @@ from typing import Final, NamedTuple
 
 from catalog.policy import Policy
 from dispatch.routing.filters import RANK
-from dispatch.routing.types import Candidate, Finding, Health, RoutingInput, Statistics
+from dispatch.routing.types import Finding, RoutingInput, Statistics
 
 Z: Final = 1.96  # 95 %
-SERVING: Final = ("healthy", "degraded")  # what passed step 8 and is neither is on its way back: a probe
+LAST_SERVING: Final = RANK["degraded"]  # what passed step 8 with a worse health is on its way back
+NO_SAMPLES: Final = Statistics()
 
-
-class Contender(NamedTuple):
-    """A candidate that passed steps 4 to 11."""
-
-    candidate: Candidate
-    statistics: Statistics
-    health: Health  # the worse of channel and supply
-    quote: int  # micros
-    free: int  # slots, of the tightest place
+type Values = tuple[int | str, ...]
 
 
 class Standing(NamedTuple):
-    """A contender with what the orders read of it."""
+    """A finding that passed steps 4 to 11, with what the orders read."""
 
-    contender: Contender
-    expected_cost: int  # micros
+    finding: Finding
+    health: int  # rank, 0 is best
     band: int
+    cost: int  # expected success cost, micros
+    free: int  # slots
+    priority: int
+    supply: str
 
 
 class Order(NamedTuple):
-    """Lexicographic: the keys' names, and their values, the lower the better."""
+    """Lexicographic: the names of the keys, and their values for one standing, lower is better."""
 
-    names: tuple[str, ...]
-    values: Callable[[Contender, int, int], tuple[int | str, ...]]  # of contender, expected cost and band
+    keys: tuple[str, ...]
+    values: Callable[[Standing], Values]
 
 
 ORDERS: Final = {
     "stable_first": Order(
         ("health", "success_band", "expected_cost", "free_slots", "supply_id"),
-        lambda it, cost, band: (RANK[it.health], -band, cost, -it.free, it.candidate.supply.id),
+        lambda it: (it.health, -it.band, it.cost, -it.free, it.supply),
     ),
     "cost_first": Order(
         ("expected_cost", "health", "success_band", "free_slots", "supply_id"),
-        lambda it, cost, band: (cost, RANK[it.health], -band, -it.free, it.candidate.supply.id),
+        lambda it: (it.cost, it.health, -it.band, -it.free, it.supply),
     ),
     "manual_priority": Order(
         ("priority", "expected_cost", "health", "success_band", "free_slots", "supply_id"),
-        lambda it, cost, band: (
-            -it.candidate.priority, cost, RANK[it.health], -band, -it.free, it.candidate.supply.id,
-        ),
+        lambda it: (-it.priority, it.cost, it.health, -it.band, -it.free, it.supply),
     ),
-}  # fmt: skip
+}
 
 
-def standings(contenders: Sequence[Contender], policy: Policy) -> list[Standing]:
-    """Each with its expected success cost and its success band within this layer."""
-    costs = [expected_cost(each.quote, each.statistics) for each in contenders]
-    return list(map(Standing, contenders, costs, bands([each.statistics for each in contenders], policy)))
+def standings(layer: Sequence[Finding], inputs: RoutingInput) -> list[Standing]:
+    """Each with its expected success cost, and its success band within this layer."""
+    statistics = [inputs.statistics.get(it.candidate.supply.id, NO_SAMPLES) for it in layer]
+    return list(map(_standing, layer, statistics, bands(statistics, inputs.policy)))
 
 
-def expected_cost(quote: int, statistics: Statistics) -> int:
+def _standing(it: Finding, seen: Statistics, band: int) -> Standing:
+    if it.health is None or it.quote is None or it.free is None:
+        raise ValueError(f"{it.candidate.key} has not passed steps 7 to 11")
+    it.band, it.expected_cost = band, expected_cost(it.quote, seen)
+    candidate = it.candidate
+    return Standing(
+        it, RANK[it.health], band, it.expected_cost, it.free, candidate.priority, candidate.supply.id
+    )
+
+
+def expected_cost(quote: int, seen: Statistics) -> int:
     """ceil(quote / p) micros, with p = (successes + 4.5) / (samples + 5), in whole numbers."""
-    return -(-2 * quote * (statistics.samples + 5) // (2 * statistics.successes + 9))
+    return -(-2 * quote * (seen.samples + 5) // (2 * seen.successes + 9))
 
 
 def bands(layer: Sequence[Statistics], policy: Policy) -> list[int]:
@@ -74,10 +79,10 @@ def bands(layer: Sequence[Statistics], policy: Policy) -> list[int]:
     the unknown is neither rewarded nor punished."""
     width = float(policy.success_band)
     enough = max(1, policy.min_samples)
-    confident = [each for each in layer if each.samples >= enough]
-    pooled = _band(sum(each.successes for each in confident), sum(each.samples for each in confident), width)
+    confident = [seen for seen in layer if seen.samples >= enough]
+    pooled = _band(sum(seen.successes for seen in confident), sum(seen.samples for seen in confident), width)
     return [
-        _band(each.successes, each.samples, width) if each.samples >= enough else pooled for each in layer
+        _band(seen.successes, seen.samples, width) if seen.samples >= enough else pooled for seen in layer
     ]
 
 
@@ -94,57 +99,43 @@ def wilson_lower_95(successes: int, samples: int) -> float:
     return max(0.0, (rate + square / (2 * samples) - spread) / (1 + square / samples))
 
 
-type Keyed = tuple[tuple[int | str, ...], Standing]
-
-
-def in_order(layer: Sequence[Standing], name: str) -> list[Keyed]:
-    """Best first, each with the values it was sorted by."""
-    values = ORDERS[name].values
-    return sorted(((values(*each), each) for each in layer), key=lambda keyed: keyed[0])
+def in_order(layer: Sequence[Standing], name: str) -> list[Standing]:
+    return sorted(layer, key=ORDERS[name].values)
 
 
 def ranked(layer: Sequence[Standing], inputs: RoutingInput) -> tuple[list[Finding], bool]:
     """The layer in the policy's order, best first, and whether a probe was put in front of it."""
-    keyed = in_order(layer, inputs.policy.order)
-    probe = _probe(keyed, inputs)
+    ranking = in_order(layer, inputs.policy.order)
+    probe = _probe(ranking, inputs)
     if probe is not None:
-        keyed.insert(0, keyed.pop(probe))
-    names, (best, first) = ORDERS[inputs.policy.order].names, keyed[0]
-    findings = [_finding(first, 1, None)]
-    for position, (values, each) in enumerate(keyed[1:], start=2):
-        findings.append(_finding(each, position, _lost_by(names, values, best)))
-    return findings, probe is not None
+        ranking.insert(0, ranking.pop(probe))
+    _write_down(ranking, ORDERS[inputs.policy.order])
+    return [it.finding for it in ranking], probe is not None
 
 
-def _probe(keyed: Sequence[Keyed], inputs: RoutingInput) -> int | None:
+def _probe(ranking: Sequence[Standing], inputs: RoutingInput) -> int | None:
     """Where the probing or recovering candidate stands that this selection is to try, if it is to try one."""
     policy, job = inputs.policy, inputs.job
     if policy.order != "stable_first" or policy.probe_every == 0 or job.attempt != 1:
         return None
-    if job.selection_number % policy.probe_every or keyed[0][1].contender.health not in SERVING:
+    if job.selection_number % policy.probe_every or ranking[0].health > LAST_SERVING:
         return None
-    return next(
-        (place for place, (_, each) in enumerate(keyed) if each.contender.health not in SERVING), None
-    )
+    return next((place for place, it in enumerate(ranking) if it.health > LAST_SERVING), None)
 
 
-def _lost_by(names: tuple[str, ...], values: tuple[int | str, ...], best: tuple[int | str, ...]) -> str:
-    """The first key in which a candidate lost; `probe` where it would have stood before the probe."""
-    if values < best:
-        return "probe"
-    return next(name for name, value, other in zip(names, values, best, strict=True) if value != other)
+def _write_down(ranking: Sequence[Standing], order: Order) -> None:
+    """Each one's place, and the first key in which it lost; `probe` for one that the probe overtook."""
+    best = order.values(ranking[0])
+    for position, it in enumerate(ranking, start=1):
+        values, finding = order.values(it), it.finding
+        finding.verdict, finding.position = "ranked", position
+        finding.lost_by = "probe" if values < best else _first_difference(order.keys, values, best)
+    ranking[0].finding.verdict = "chosen"
 
 
-def _finding(standing: Standing, position: int, lost_by: str | None) -> Finding:
-    contender, cost, band = standing
-    return Finding(
-        contender.candidate,
-        "chosen" if position == 1 else "ranked",
-        health=contender.health,
-        quote=contender.quote,
-        expected_cost=cost,
-        band=band,
-        free=contender.free,
-        position=position,
-        lost_by=lost_by,
-    )
+def _first_difference(keys: tuple[str, ...], values: Values, best: Values) -> str | None:
+    """None for the chosen one itself: the last key tells any two apart."""
+    for key, value, other in zip(keys, values, best, strict=True):
+        if value != other:
+            return key
+    return None

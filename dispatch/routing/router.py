@@ -1,18 +1,18 @@
 """The selection pipeline: steps 3 to 12 of routing in their fixed order; nothing is weighed.
 
 Steps 1 and 2 are admission's and the guard's, step 13 is the dispatcher's. Every binding ends with one
-finding, made where it was decided.
+finding, written where it was decided.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from dataclasses import replace
-from typing import NamedTuple
+from typing import Final
 
 from catalog.degradation import reduced
-from catalog.shape import Shape, VideoShape
+from catalog.shape import Shape
 from dispatch.routing import filters, guardrails
-from dispatch.routing.ordering import Contender, ranked, standings
-from dispatch.routing.reasons import FLAGS, FULL, OUT_OF_SERVICE
+from dispatch.routing.ordering import ranked, standings
+from dispatch.routing.reasons import ALERTS, FLAGS, FULL, OUT_OF_SERVICE
 from dispatch.routing.shadow import shadow_order
 from dispatch.routing.types import (
     TIERS,
@@ -21,16 +21,17 @@ from dispatch.routing.types import (
     Degradation,
     Exclusion,
     Finding,
-    Health,
     Layer,
     Limits,
     Outcome,
     RoutingInput,
-    Statistics,
     Tier,
 )
 
-_NO_SAMPLES = Statistics()
+NOT_REACHED: Final = Exclusion("layer_not_reached")
+PASSED_BY: Final = Exclusion("real_person_restricted", "the allowed supplies of this tier come first")
+
+type Question = Callable[[Finding, RoutingInput], Exclusion | None]
 
 
 def route(inputs: RoutingInput) -> Decision:
@@ -48,38 +49,18 @@ def route(inputs: RoutingInput) -> Decision:
     return _in_emergency(lifted) if lifted.chosen else lifted
 
 
-def _in_emergency(decision: Decision) -> Decision:
-    return replace(
-        decision,
-        flags=_flags({*decision.flags, "emergency_override"}),
-        alerts=(*decision.alerts, "emergency_override"),
-    )
-
-
-def _flags(raised: set[str]) -> tuple[str, ...]:
-    return tuple(flag for flag in FLAGS if flag in raised)
-
-
-class _Eligible(NamedTuple):
-    """A candidate that passed steps 4 to 6, and the quote for the request as it would execute it.
-
-    It is quoted before its turn in step 10, since the baseline reads the quotes of all exact ones.
-    """
-
-    candidate: Candidate
-    quote: int | None
-
-
 class _Walk:
-    """One walk through the layers; it collects the finding of each binding as it is made."""
+    """One walk through the layers."""
+
+    limits: Limits
 
     def __init__(self, inputs: RoutingInput, multipliers_apply: bool) -> None:
         self.inputs = inputs
         self.multipliers_apply = multipliers_apply
-        self.findings: dict[str, Finding] = {}
+        self.tiers = {tier: _bound_in(tier, inputs) for tier in TIERS}
         self.entered: set[Tier] = set()
+        self.quotes: dict[str, int | None] = {}  # micros, by candidate key
         self.baseline: int | None = None
-        self.limits: Limits
 
     def decide(self) -> Decision:
         spilled: Layer | None = None  # the saturated exact layer whose overflow may use fallback
@@ -87,150 +68,136 @@ class _Walk:
         for tier in TIERS:
             if spilled and tier == "degraded":
                 break
-            for layer, members in self.enter(tier):  # steps 3 to 6
-                contenders, full = self.examine(members)  # steps 7 to 11
+            for layer, members in self.layers(tier, self.enter(tier)):
+                contenders, full = self.examine(members)
                 if contenders:
-                    return self.choose(layer, contenders, spilled)  # step 12
-                if any(health != "probing" for health in full):
+                    return self.choose(layer, contenders, spilled)
+                if any(it.health != "probing" for it in full):
                     if not self.may_spill(tier):
-                        return self.wait_or_give_up(spilled or layer)
+                        return self.nobody(spilled or layer)
                     spilled = layer
                     break  # past the exact layer that stands behind it
                 if full:
                     busy = busy or layer
-        return self.wait_or_give_up(spilled or busy)
+        return self.nobody(spilled or busy)
+
+    def enter(self, tier: Tier) -> list[Finding]:
+        """Steps 3 to 6, for a whole tier: who remains."""
+        self.entered.add(tier)
+        members = self.keep(filters.tier_permission, self.tiers[tier])
+        members = self.keep(filters.admin_state, members)
+        members = self.keep(filters.already_tried, members)
+        members = self.keep(filters.hard_capability, members)
+        members = self.keep(filters.real_person, members)
+        if tier == "exact":
+            self.set_limits(members)
+        return members
+
+    def layers(self, tier: Tier, members: list[Finding]) -> Iterator[tuple[Layer, list[Finding]]]:
+        """Of a tier, in order: with real-person material, `allowed` supplies before `restricted` ones."""
+        if not filters.shows_real_person(self.inputs.shape):
+            yield Layer(tier), members
+            return
+        yield Layer(tier, "allowed"), [it for it in members if it.candidate.supply.real_person == "allowed"]
+        yield (
+            Layer(tier, "restricted"),
+            [it for it in members if it.candidate.supply.real_person == "restricted"],
+        )
+
+    def examine(self, members: list[Finding]) -> tuple[list[Finding], list[Finding]]:
+        """Steps 7 to 11, for one layer: who could be taken, and who could be but for a slot."""
+        for it in members:
+            it.health = filters.worse_health(it.candidate.supply, self.inputs)
+        members = self.keep(filters.refusal_memory, members)
+        members = self.keep(filters.health, members)
+        for it in members:
+            it.free = filters.least_free(it.candidate.supply, self.inputs)
+            it.quote = self.quote(it)
+        with_slot = self.keep(filters.capacity, members)
+        full = [it for it in members if it.verdict == "excluded" and self.is_otherwise_fit(it)]
+        return self.keep(self.over_limit, with_slot), full
+
+    def keep(self, question: Question, members: list[Finding]) -> list[Finding]:
+        """Asks each; who gives a reason is excluded with it, the others remain."""
+        remaining = []
+        for it in members:
+            if why := question(it, self.inputs):
+                it.exclude(why)
+            else:
+                remaining.append(it)
+        return remaining
+
+    def over_limit(self, it: Finding, _inputs: RoutingInput) -> Exclusion | None:
+        return guardrails.over(it, self.limits)
+
+    def is_otherwise_fit(self, full: Finding) -> bool:
+        """Whether it would be taken if it had a slot soon."""
+        return not guardrails.over(full, self.limits) and not filters.waits_too_long(full, self.inputs)
 
     def may_spill(self, tier: Tier) -> bool:
         return tier == "exact" and self.inputs.policy.spill_when_saturated
 
-    # Steps 3 to 6, for a whole tier
-
-    def enter(self, tier: Tier) -> Iterator[tuple[Layer, list[_Eligible]]]:
-        """The layers of a tier, in order."""
-        self.entered.add(tier)
-        members = [each for each in self.inputs.candidates if each.tier == tier]
-        eligible = [each for candidate in members if (each := self.admit(candidate))]
-        if tier == "exact":
-            self.set_limits(eligible, members)
-        if not _shows_real_person(self.inputs.shape):
-            yield Layer(tier), eligible
-            return
-        for policy in ("allowed", "restricted"):
-            yield (
-                Layer(tier, policy),
-                [each for each in eligible if each.candidate.supply.real_person == policy],
-            )
-
-    def admit(self, candidate: Candidate) -> _Eligible | None:
-        exclusion = (
-            filters.tier_permission(candidate, self.inputs)
-            or filters.admin_state(candidate)
-            or filters.already_tried(candidate, self.inputs)
-            or self.hard_reason(candidate)
-        )
-        if exclusion:
-            self.exclude(candidate, exclusion)
-            return None
-        return _Eligible(candidate, self.quote(candidate))
-
-    def hard_reason(self, candidate: Candidate) -> Exclusion | None:
-        shape = _shape_for(candidate, self.inputs)
-        return filters.hard_capability(candidate, shape, self.inputs) or filters.real_person(candidate, shape)
-
-    def quote(self, candidate: Candidate) -> int | None:
-        return guardrails.quoted(candidate, _shape_for(candidate, self.inputs), self.inputs)
-
-    def set_limits(self, eligible: Iterable[_Eligible], exact: Iterable[Candidate]) -> None:
+    def set_limits(self, eligible: list[Finding]) -> None:
         """The baseline ignores health and load, and what this job has tried."""
-        tried = [each for each in exact if self.was_tried(each) and not self.hard_reason(each)]
-        quotes = [each.quote for each in eligible] + [self.quote(each) for each in tried]
-        self.baseline = guardrails.baseline(self.inputs, quotes)
+        tried = [it for it in self.tiers["exact"] if it.reason == "already_tried" and self.is_eligible(it)]
+        self.baseline = guardrails.baseline(self.inputs, (self.quote(it) for it in (*eligible, *tried)))
         self.limits = guardrails.limits(self.inputs, self.baseline, self.multipliers_apply)
 
-    def was_tried(self, candidate: Candidate) -> bool:
-        found = self.findings.get(candidate.key)
-        return found is not None and found.reason == "already_tried"
+    def quote(self, it: Finding) -> int | None:
+        """Step 10; once for each, since the baseline asks before its turn."""
+        key = it.candidate.key
+        if key not in self.quotes:
+            self.quotes[key] = guardrails.quoted(it, self.inputs)
+        return self.quotes[key]
 
-    # Steps 7 to 11, for one layer
+    def is_eligible(self, it: Finding) -> bool:
+        return not (filters.hard_capability(it, self.inputs) or filters.real_person(it, self.inputs))
 
-    def examine(self, members: Iterable[_Eligible]) -> tuple[list[Contender], list[Health]]:
-        """Who could be taken; and the health of each who could be but for a slot."""
-        found = [self.look_at(each) for each in members]
-        contenders = [each for each in found if isinstance(each, Contender)]
-        return contenders, [each for each in found if isinstance(each, str)]
-
-    def look_at(self, eligible: _Eligible) -> Contender | Health | None:
-        candidate, quote = eligible
-        inputs, supply = self.inputs, candidate.supply
-        channel_now, supply_now = inputs.channels[supply.channel.id], inputs.supplies[supply.id]
-        health = filters.worse(channel_now, supply_now)
-        if out := filters.refusal_memory(supply, inputs) or filters.health(channel_now, supply_now):
-            self.exclude(candidate, out, health)
-            return None
-        free = filters.least_free(supply, inputs)
-        priced = guardrails.affordable(self.limits, candidate.tier, quote)
-        if full := filters.capacity(supply, free, inputs):
-            self.exclude(candidate, full, health, quote)
-            unfit = isinstance(priced, Exclusion) or filters.waits_too_long(supply, inputs)
-            return None if unfit else health
-        if isinstance(priced, Exclusion):
-            self.exclude(candidate, priced, health, quote)
-            return None
-        return Contender(candidate, inputs.statistics.get(supply.id, _NO_SAMPLES), health, priced, free)
-
-    def exclude(
-        self, candidate: Candidate, why: Exclusion, health: Health | None = None, quote: int | None = None
-    ) -> None:
-        self.findings[candidate.key] = Finding(candidate, "excluded", why.reason, why.details, health, quote)
-
-    # Step 12, and what the walk comes to
-
-    def choose(self, layer: Layer, contenders: Sequence[Contender], spilled: Layer | None) -> Decision:
-        inputs = self.inputs
-        layer_standings = standings(contenders, inputs.policy)
-        ranking, probe = ranked(layer_standings, inputs)
-        self.findings.update({finding.candidate.key: finding for finding in ranking})
-        chosen = ranking[0].candidate
+    def choose(self, layer: Layer, contenders: list[Finding], spilled: Layer | None) -> Decision:
+        """Step 12, and what is said about the choice."""
+        layer_standings = standings(contenders, self.inputs)
+        ranking, probe = ranked(layer_standings, self.inputs)
+        first = ranking[0]
         raised = {
             "probe": probe,
             "spill": spilled is not None,
-            "refusal_probe": chosen.supply.id in inputs.refusals,
+            "refusal_probe": first.candidate.supply.id in self.inputs.refusals,
         }
         return replace(
             self.conclude("chosen", layer, past_exact=layer.tier != "exact" and spilled is None),
             ranking=tuple(ranking),
-            flags=_flags({flag for flag, up in raised.items() if up}),
-            degradation=_degradation(chosen),
-            shape=_shape_for(chosen, inputs),
-            shadow=shadow_order(layer_standings, chosen.key, inputs),
+            flags=tuple(flag for flag in FLAGS if raised.get(flag)),
+            degradation=_degradation(first.candidate),
+            shape=first.shape,
+            shadow=shadow_order(layer_standings, first.candidate.key, self.inputs),
         )
 
-    def wait_or_give_up(self, layer: Layer | None) -> Decision:
-        """Nobody: wait for a slot in `layer`, if there is one to wait for."""
-        past_exact = layer is None or layer.tier != "exact"
-        return self.conclude("waiting_capacity" if layer else "no_candidate", layer, past_exact)
+    def nobody(self, awaited: Layer | None) -> Decision:
+        """Wait for a slot in the layer `awaited`, or give up where there is none to wait for."""
+        past_exact = awaited is None or awaited.tier != "exact"
+        return self.conclude("waiting_capacity" if awaited else "no_candidate", awaited, past_exact)
 
     def conclude(self, outcome: Outcome, layer: Layer | None, past_exact: bool) -> Decision:
-        findings = sorted(map(self.finding, self.inputs.candidates), key=_tier_and_supply)
+        for tier, members in self.tiers.items():
+            for it in members:
+                if it.verdict is None:
+                    it.exclude(PASSED_BY if tier in self.entered else NOT_REACHED)
         degraded = outcome == "chosen" and layer is not None and layer.tier == "degraded"
-        exact_out = past_exact and (degraded or any(map(_out_of_service, findings)))
+        exact_out = past_exact and (degraded or any(map(_out_of_service, self.tiers["exact"])))
         raised = {"exact_unavailable": exact_out, "degradation_active": degraded}
-        alerts = tuple(alert for alert, up in raised.items() if up)
-        return Decision(outcome, tuple(findings), self.limits, self.baseline, layer, alerts=alerts)
-
-    def finding(self, candidate: Candidate) -> Finding:
-        """As it was decided; or that the walk ended before."""
-        found = self.findings.get(candidate.key)
-        if found is None:
-            passed = candidate.tier in self.entered
-            found = Finding(
-                candidate, "excluded", "real_person_restricted" if passed else "layer_not_reached"
-            )
-        return found
+        return Decision(
+            outcome,
+            findings=tuple(it for members in self.tiers.values() for it in members),
+            limits=self.limits,
+            baseline=self.baseline,
+            layer=layer,
+            alerts=tuple(alert for alert in ALERTS if raised.get(alert)),
+        )
 
 
-def _shows_real_person(shape: Shape) -> bool:
-    return isinstance(shape, VideoShape) and shape.real_person
+def _bound_in(tier: Tier, inputs: RoutingInput) -> list[Finding]:
+    candidates = sorted((it for it in inputs.candidates if it.tier == tier), key=lambda it: it.supply.id)
+    return [Finding(it, _shape_for(it, inputs)) for it in candidates]
 
 
 def _shape_for(candidate: Candidate, inputs: RoutingInput) -> Shape:
@@ -239,17 +206,19 @@ def _shape_for(candidate: Candidate, inputs: RoutingInput) -> Shape:
 
 
 def _degradation(chosen: Candidate) -> Degradation | None:
-    if chosen.rule is None:
-        return None
-    return Degradation(chosen.rule.from_profile, chosen.rule.to_profile, chosen.rule.drop_inputs)
+    rule = chosen.rule
+    return None if rule is None else Degradation(rule.from_profile, rule.to_profile, rule.drop_inputs)
 
 
-def _out_of_service(finding: Finding) -> bool:
-    """An exact binding that is out for its state or health; a probe in flight is out of service too."""
-    if finding.candidate.tier != "exact":
-        return False
-    return finding.reason in OUT_OF_SERVICE or (finding.reason in FULL and finding.health == "probing")
+def _out_of_service(exact: Finding) -> bool:
+    """Whether an exact binding is out for state or health; a probe in flight is, too."""
+    return exact.reason in OUT_OF_SERVICE or (exact.reason in FULL and exact.health == "probing")
 
 
-def _tier_and_supply(finding: Finding) -> tuple[int, str]:
-    return TIERS.index(finding.candidate.tier), finding.candidate.supply.id
+def _in_emergency(decision: Decision) -> Decision:
+    raised = {*decision.flags, "emergency_override"}
+    return replace(
+        decision,
+        flags=tuple(flag for flag in FLAGS if flag in raised),
+        alerts=(*decision.alerts, "emergency_override"),
+    )

@@ -30,7 +30,7 @@ HEALTH: Final = ("healthy", "degraded", "recovering", "probing", "circuit_open",
 
 @dataclass(frozen=True, slots=True)
 class Version:
-    """Names one immutable document; replay loads it by id and checks the hash, SHA-256 of its canonical form."""
+    """Names one immutable document. Replay loads it by id and checks the hash: SHA-256, canonical form."""
 
     id: str
     hash: str
@@ -220,20 +220,29 @@ class Layer(NamedTuple):
     real_person: Literal["allowed", "restricted"] | None = None
 
 
-class Finding(NamedTuple):
-    """What was found about one binding. Fields that its step did not reach are None."""
+@dataclass(slots=True)
+class Finding:
+    """What is found about one binding, written down by each step as it decides; the decision keeps it.
+
+    Fields that no step reached are None.
+    """
 
     candidate: Candidate
-    verdict: Literal["chosen", "ranked", "excluded"]
+    shape: Shape  # the request as this candidate would execute it
+    verdict: Literal["chosen", "ranked", "excluded"] | None = None
     reason: str | None = None
     details: str = ""
     health: Health | None = None  # the worse of channel and supply
+    free: int | None = None  # slots of the tightest of group, channel and supply
     quote: int | None = None  # micros
     expected_cost: int | None = None  # micros
     band: int | None = None
-    free: int | None = None  # slots
     position: int | None = None  # 1 = first
-    lost_by: str | None = None  # first key in which it lost to the chosen one
+    lost_by: str | None = None  # the first key in which it lost to the chosen one
+
+    def exclude(self, why: Exclusion) -> None:
+        self.verdict = "excluded"
+        self.reason, self.details = why
 
     def as_json(self) -> dict[str, Any]:
         result: dict[str, Any] = {"verdict": self.verdict, "reason": self.reason, "quote": self.quote}
