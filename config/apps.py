@@ -1,7 +1,10 @@
-"""The config app: only for its commands and system checks; it has no tables."""
+"""The config app: commands and system checks, no tables."""
 
 from django.apps import AppConfig
 
 
-class ConfigConfig(AppConfig):
+class WiringConfig(AppConfig):
     name = "config"
+
+    def ready(self) -> None:
+        from config import checks  # noqa: F401 -- registers them; needs the loaded apps

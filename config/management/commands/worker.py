@@ -32,5 +32,5 @@ class Command(BaseCommand):
             run_cluster()
             return
         name = options["cluster"]
-        command = [sys.executable, str(settings.BASE_DIR / "manage.py"), "worker", name, "--unguarded"]
+        command = [sys.executable, str(settings.BASE_DIR / "manage.py"), "worker", name, "--unguarded", "--skip-checks"]
         ClusterGuard(name, command, StopRequest(), grace_s=options["grace"]).run()
