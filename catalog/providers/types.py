@@ -9,6 +9,7 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 if TYPE_CHECKING:
+    from catalog.providers.errors import ErrorTable
     from catalog.providers.http import Transport
 
 # The keys of `POST jobs/`; assets are {"url": …}. See docs of the customer API.
@@ -47,6 +48,7 @@ type Status = Literal[
 type TransformationKind = Literal["exact", "lossless", "degrade", "reject"]
 type Recovery = Literal["idempotent_key", "client_reference", "list_by_time", "none"]
 type CancelSupport = Literal["none", "queued_only", "any_time"]
+type CancelOutcome = Literal["requested", "too_late", "unsupported", "not_found", "failed"]
 type CallbackSignature = Literal["none", "own_token", "provider"]
 
 
@@ -240,7 +242,7 @@ type PollResult = JobStatus | PollFailure
 class CancelResult:
     """`requested`: the provider took the wish; its end is polled all the same."""
 
-    outcome: Literal["requested", "too_late", "unsupported", "not_found", "failed"]
+    outcome: CancelOutcome
     raw: Json = field(default_factory=dict)
 
 
@@ -325,11 +327,10 @@ class AdapterCapabilities:
     output_url_lifetime_s: int | None = None
     task_lifetime_s: int | None = None  # how long a job can be asked about
     free_account_check: bool = False
-    seen_after_s: int = 0  # a new job may be missing from listings this long
 
 
 class Adapter(Protocol):
-    """One provider's protocol. See docs/providers for how to write one."""
+    """One provider's protocol; the README says in ten lines how to write one."""
 
     @property
     def key(self) -> str: ...
@@ -339,6 +340,10 @@ class Adapter(Protocol):
     def capabilities(self) -> AdapterCapabilities: ...
     @property
     def config_schema(self) -> Mapping[str, Any]: ...
+    @property
+    def statuses(self) -> Mapping[str, Status]: ...
+    @property
+    def error_table(self) -> "ErrorTable": ...
 
     def compile(self, request: NormalizedRequest, supply: SupplyTarget) -> CompilePlan | CompileError: ...
 
