@@ -14,6 +14,7 @@ from catalog import models as catalog
 from catalog.hashing import document_hash
 from dispatch import models as dispatch
 from dispatch.lifecycle import FINAL_ATTEMPT_STATES, FINAL_JOB_STATES, AttemptState, JobState
+from health import models as health
 
 NOW = datetime(2026, 11, 30, 12, 0, tzinfo=UTC)
 
@@ -378,6 +379,48 @@ class AssetFactory(DjangoModelFactory):
     duration_ms = 5000
     path = factory.Sequence(lambda n: f"outputs/{n}.mp4")
     created_at = factory.LazyAttribute(lambda o: o.attempt.created_at + timedelta(minutes=2))
+
+
+# --- health ------------------------------------------------------------------------------------------
+
+
+class ChannelHealthFactory(DjangoModelFactory):
+    class Meta:
+        model = health.ChannelHealth
+
+    channel = factory.SubFactory(ChannelFactory)
+    cooldown_until = factory.LazyAttribute(
+        lambda o: NOW + timedelta(seconds=30) if o.state == "circuit_open" else None
+    )
+    recovery_successes = factory.LazyAttribute(lambda o: 2 if o.state == "recovering" else 0)
+    state = "healthy"
+
+
+class SupplyHealthFactory(ChannelHealthFactory):
+    class Meta:
+        model = health.SupplyHealth
+        exclude = ("channel",)
+
+    channel = None
+    supply = factory.SubFactory(SupplyFactory)
+
+
+class AlertFactory(DjangoModelFactory):
+    """A critical alert that fires and that nobody acknowledged."""
+
+    class Meta:
+        model = health.Alert
+
+    class Params:
+        acknowledged = factory.Trait(acknowledged_at=NOW, acknowledged_by="li.m")
+        resolved = factory.Trait(resolved_at=NOW, resolved_why="the condition ended")
+
+    code = "submission_abandoned"
+    severity = "critical"
+    subject = factory.Sequence(lambda n: f"attempt:att_{n}")
+    dedupe_key = factory.LazyAttribute(lambda o: f"{o.code}:{o.subject}")
+    opened_at = NOW - timedelta(minutes=12)
+    last_seen_at = factory.SelfAttribute("opened_at")
 
 
 def succeeded_job(supply: catalog.Supply | None = None, **values: object) -> dispatch.Job:
