@@ -69,6 +69,13 @@ def _address_allowed(key: ApiKey, request: Request) -> bool:
     return any(address in ipaddress.ip_network(network) for network in key.allowed_addresses)
 
 
+def caller_of(request: Request) -> Caller:
+    """The customer behind a request that passed authentication. Raises AuthenticationFailed otherwise."""
+    if not isinstance(request.user, Caller):
+        raise AuthenticationFailed("Send an API key.")
+    return request.user
+
+
 def scope_required(scope: str) -> type[BasePermission]:
     """A permission class: the key must carry `scope`."""
 

@@ -56,8 +56,8 @@ def problem_response(error: Exception, context: dict[str, Any]) -> Response | No
         )
         response["Retry-After"] = str(_TRY_AGAIN_S)
         return response
-    response = exception_handler(error, context)
-    return None if response is None else _from_framework(error, response, request_id)
+    answer = exception_handler(error, context)
+    return None if answer is None else _from_framework(error, answer, request_id)
 
 
 def _from_ours(error: errors.DispatchError | BillingError, request_id: str) -> Response:

@@ -4,6 +4,7 @@
 
 import os
 from pathlib import Path
+from typing import Any
 
 from django.utils.csp import CSP
 
@@ -170,7 +171,7 @@ def _cluster(workers: int, timeout_s: int) -> dict[str, object]:
     }
 
 
-Q_CLUSTER = {
+Q_CLUSTER: dict[str, Any] = {
     "name": "control",
     "orm": "default",
     "save_limit": -1,

@@ -11,7 +11,7 @@ from typing import Any
 
 from django.db.models import Q
 
-from billing.models import CostRuleVersion, CurrencyRateVersion
+from billing.models import CostMode, CostRuleVersion, CurrencyRateVersion
 from billing.pricing import Price, Ratio, parse_price
 from catalog.capability import parse_capability
 from catalog.degradation import Rule
@@ -34,6 +34,12 @@ class SupplyFacts:
     capability_version_id: int
     cost_rule_version_id: int | None
     model_family: str
+
+    def price_in_force(self) -> int:
+        """The row of the price that a chosen supply was quoted by. Raises LookupError without one."""
+        if self.cost_rule_version_id is None:
+            raise LookupError(f"supply {self.supply_id} has no price in force and can't have been quoted")
+        return self.cost_rule_version_id
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,6 +75,12 @@ def live_catalogue(now: datetime) -> LiveCatalogue:
     fresh = _read(revision, now)
     _kept[:] = [fresh]
     return fresh
+
+
+def read_catalogue(now: datetime) -> LiveCatalogue:
+    """A copy that is not kept: for a look inside a transaction that changes the catalogue and may yet fail,
+    whose revision number the next change would get again."""
+    return _read(current_revision(), now)
 
 
 def _is_over(catalogue: LiveCatalogue, now: datetime) -> bool:
@@ -159,7 +171,10 @@ def _supply(row: Supply, channel: routing.Channel, price: CostRuleVersion | None
 
 
 def _price(row: Supply, version: CostRuleVersion | None) -> Price | None:
-    return None if version is None else parse_price(version.document, row.modality)
+    """None too for a mode that is stored for the books and never executed."""
+    if version is None or version.mode == CostMode.PER_TOKEN:
+        return None
+    return parse_price(version.document, row.modality)
 
 
 def _facts(row: Supply, prices: Mapping[int, CostRuleVersion]) -> SupplyFacts:

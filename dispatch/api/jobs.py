@@ -13,7 +13,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
-from billing.authentication import Caller, scope_required
+from billing.authentication import caller_of, scope_required
 from dispatch.api.serializers import JobRequestSerializer
 from dispatch.errors import InvalidRequest, UnknownJob
 from dispatch.lifecycle import JobState
@@ -37,10 +37,9 @@ class JobCursor(CursorPagination):
 
 
 def _jobs_of(request: Request) -> QuerySet[Job]:
-    caller: Caller = request.user
     newest = Attempt.objects.select_related("provider_job").order_by("number")
     return (
-        Job.objects.filter(customer=caller.customer)
+        Job.objects.filter(customer=caller_of(request).customer)
         .select_related("public_model", "customer")
         .prefetch_related(
             Prefetch("attempts", newest),
@@ -83,7 +82,7 @@ class JobList(APIView):
             raise InvalidRequest("An Idempotency-Key is 1 to 200 visible characters.", "Idempotency-Key")
         serializer = JobRequestSerializer(data=request.data)
         serializer.is_valid(raise_exception=True)
-        acceptance = accept(request.user, serializer.validated_data, key, timezone.now())
+        acceptance = accept(caller_of(request), serializer.validated_data, key, timezone.now())
         return HttpResponse(acceptance.answer, status=201, content_type="application/json")
 
     @extend_schema(

@@ -7,7 +7,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
-from billing.authentication import scope_required
+from billing.authentication import caller_of, scope_required
 from catalog.models import PublicModel
 
 
@@ -18,7 +18,8 @@ class ModelList(APIView):
 
     @extend_schema(responses={200: OpenApiResponse(description="The models of this account.")})
     def get(self, request: Request) -> Response:
-        group = request.user.customer.group.slug if request.user.customer.group else None
+        customer = caller_of(request).customer
+        group = customer.group.slug if customer.group else None
         models = PublicModel.objects.filter(published=True, enabled=True).order_by("slug")
         return Response({"results": [_as_json(model) for model in models if _is_open(model, group)]})
 

@@ -219,7 +219,7 @@ def _attempt(
         channel_id=supply.place.channel_id,
         tier=chosen.candidate.tier,
         capability_version_id=supply.capability_version_id,
-        cost_rule_version_id=supply.cost_rule_version_id,
+        cost_rule_version_id=supply.price_in_force(),
         policy_id=model.policy_id,
         model_revision=model.model.revision or 0,
         sent_request=compilations.transformed_request(chosen.candidate.key),
