@@ -1,7 +1,7 @@
 """Reading a JSON document strictly: each complaint names the path of what is wrong."""
 
 import re
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator
 from decimal import Decimal
 from fractions import Fraction
 from typing import Any, Final
@@ -26,7 +26,7 @@ class Section:
     __slots__ = ("path", "values")
 
     def __init__(self, value: Any, path: str, known: Collection[str]) -> None:
-        if not isinstance(value, Mapping):
+        if not isinstance(value, dict):
             raise DocumentError(path, "must be an object")
         self.path = path
         self.values = value
@@ -93,7 +93,7 @@ class Section:
 
     def entries(self, key: str) -> Iterator[tuple[str, Any]]:
         mapping = self.raw(key, {})
-        if not isinstance(mapping, Mapping):
+        if not isinstance(mapping, dict):
             raise DocumentError(self.at(key), "must be an object")
         yield from mapping.items()
 

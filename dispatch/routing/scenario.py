@@ -117,7 +117,7 @@ def parse_scenario(document: Any, path: str = "") -> RoutingInput:
     """Raises DocumentError, naming the path, for a key that is not known or a value out of range."""
     scenario = Section(document, path, KEYS)
     model = _model(scenario.section("model", MODEL_KEYS))
-    policy, policy_version = _policy(scenario.section("policy", POLICY_KEYS))
+    policy = scenario.section("policy", POLICY_KEYS)
     request = scenario.section(
         "request", VIDEO_REQUEST_KEYS if model.modality == "video" else IMAGE_REQUEST_KEYS
     )
@@ -130,8 +130,8 @@ def parse_scenario(document: Any, path: str = "") -> RoutingInput:
     return RoutingInput(
         now=_time(scenario, "now"),
         model=model,
-        policy=policy,
-        policy_version=policy_version,
+        policy=_policy(policy),
+        policy_version=_version("policy", _policy_parameters(policy)),
         shape=_video_shape(request) if model.modality == "video" else _image_shape(request),
         demands=Demands(
             degradation=request.choice("degradation", DEGRADATION, None),
@@ -159,8 +159,16 @@ def _model(section: Section) -> Model:
     )
 
 
-def _policy(section: Section) -> tuple[Policy, Version]:
-    """By the rules for a stored policy, but `max_cost` is an amount here, and `min_samples` 0 counts as 1."""
+def _policy(section: Section) -> Policy:
+    try:
+        return parse_policy(_policy_parameters(section))
+    except PolicyError as error:
+        name, _, message = str(error).partition(": ")  # a PolicyError begins with the parameter's name
+        raise DocumentError(section.at(name), message) from error
+
+
+def _policy_parameters(section: Section) -> dict[str, Any]:
+    """As a stored policy has them: `max_cost` is an amount here, and `min_samples` 0 counts as 1."""
     section.choice("order", ORDERS)
     parameters = {key: _plain(value) for key, value in section.values.items() if value is not None}
     if section.has("max_cost"):
@@ -170,11 +178,17 @@ def _policy(section: Section) -> tuple[Policy, Version]:
         parameters["min_samples"] = max(1, section.whole("min_samples"))
     if section.has("probe_every"):
         parameters["probe_every"] = section.whole("probe_every")
-    try:
-        policy = parse_policy(parameters)
-    except PolicyError as error:
-        raise DocumentError(section.path, str(error)) from error
-    return policy, _version("policy", parameters)
+    return parameters
+
+
+def documents_of(document: Mapping[str, Any]) -> dict[str, Any]:
+    """What stands for the immutable versions in a scenario that parse_scenario takes, by id, for a replay."""
+    documents = {"policy": _policy_parameters(Section(document["policy"], "policy", POLICY_KEYS))}
+    for name, supply in document["supplies"].items():
+        documents[f"capability:{name}"] = _plain(supply["capability"])
+        if supply.get("price") is not None:
+            documents[f"price:{name}"] = _plain(supply["price"])
+    return documents
 
 
 def _version(name: str, document: Any) -> Version:

@@ -1,0 +1,161 @@
+"""The evidence of one selection as a JSON document: its facts, the decision, and why.
+
+It holds mutable facts whole, and immutable versions by id and hash; no prompt, no URL, no secret.
+`dispatch.routing.replay` is the way back.
+"""
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict, fields
+from datetime import datetime
+from fractions import Fraction
+from typing import Any, Final
+
+from catalog.capability import lacking
+from catalog.degradation import Rule, rule_document
+from dispatch.routing.ordering import NO_SAMPLES
+from dispatch.routing.reasons import REASONS
+from dispatch.routing.types import Channel, Decision, Finding, RoutingInput, Supply, Version
+
+SCHEMA: Final = 1
+DETAILS_LENGTH: Final = 200  # characters; twenty candidates stay under 16 KiB
+
+
+def canonical(document: Mapping[str, Any]) -> bytes:
+    """The one form in which two snapshots are compared."""
+    return json.dumps(document, sort_keys=True, separators=(",", ":"), ensure_ascii=False).encode()
+
+
+def snapshot(inputs: RoutingInput, decision: Decision) -> dict[str, Any]:
+    """JSON-ready; what has its default value is left out."""
+    findings = sorted(decision.findings, key=lambda it: it.candidate.key)
+    supplies = {it.candidate.supply.id: it.candidate.supply for it in findings}
+    channels = {supply.channel.id: supply.channel for supply in supplies.values()}
+    groups = {channel.group.id: channel.group for channel in channels.values() if channel.group}
+    rules = list(dict.fromkeys(it.candidate.rule for it in findings if it.candidate.rule))
+    return {
+        "schema": SCHEMA,
+        "now": inputs.now.isoformat(),
+        "model": _told(inputs.model),
+        "policy": {
+            "id": inputs.policy_version.id,
+            "order": inputs.policy.order,
+            "currency": inputs.policy.currency,
+        },
+        "request": {"hash": inputs.request_hash, "shape": _told(inputs.shape), **_told(inputs.demands)},
+        "job": _told(inputs.job),
+        "rates": _rates(inputs, supplies.values()),
+        "groups": {
+            key: {"capacity": group.capacity, **_told(inputs.groups[key])} for key, group in groups.items()
+        },
+        "channels": {key: _channel(channel, inputs) for key, channel in channels.items()},
+        "supplies": {key: _supply(supply, inputs) for key, supply in supplies.items()},
+        "rules": [rule_document(rule) for rule in rules],
+        "bindings": [_binding(it, rules, inputs) for it in findings],
+        "refusals": {key: _told(inputs.refusals[key]) for key in supplies if key in inputs.refusals},
+        "versions": {version.id: version.hash for version in _versions(inputs, supplies.values())},
+        "decision": decision.as_json(),
+        "evidence": _evidence(decision),
+    }
+
+
+def _told(value: Any, leave_out: Iterable[str] = ()) -> dict[str, Any]:
+    """The fields of a value that differ from their defaults."""
+    told = {}
+    for each in fields(value):
+        current = getattr(value, each.name)
+        if current != each.default and each.name not in leave_out:
+            told[each.name] = _plain(current)
+    return told
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, datetime):
+        return value.isoformat()
+    if isinstance(value, set | frozenset):
+        return sorted(value)
+    return str(value) if isinstance(value, Fraction) else value
+
+
+def _rates(inputs: RoutingInput, supplies: Iterable[Supply]) -> dict[str, Any]:
+    """Of the currencies that a candidate charges in."""
+    codes = sorted({supply.price.currency for supply in supplies if supply.price})
+    return {
+        code: {"ratio": list(inputs.rates[code]), "version": inputs.rate_versions.get(code)}
+        for code in codes
+        if code in inputs.rates
+    }
+
+
+def _channel(channel: Channel, inputs: RoutingInput) -> dict[str, Any]:
+    told = _told(channel, leave_out=("id", "group")) | _told(inputs.channels[channel.id])
+    return told | ({"group": channel.group.id} if channel.group else {})
+
+
+def _supply(supply: Supply, inputs: RoutingInput) -> dict[str, Any]:
+    told = {
+        "channel": supply.channel.id,
+        "capacity": supply.capacity,
+        "unknown_limit": supply.unknown_limit,
+        "capability": supply.capability_version.id,
+        "price": supply.price_version and supply.price_version.id,
+    }
+    if supply.state != "enabled":
+        told["state"] = supply.state
+    if inputs.model.modality == "video" and supply.real_person != "allowed":
+        told["real_person"] = supply.real_person
+    statistics = inputs.statistics.get(supply.id, NO_SAMPLES)
+    return told | _told(inputs.supplies[supply.id]) | _told(statistics)
+
+
+def _binding(finding: Finding, rules: Sequence[Rule], inputs: RoutingInput) -> dict[str, Any]:
+    """A rule by its place in `rules`: bindings mostly share one."""
+    candidate = finding.candidate
+    told = {"supply": candidate.supply.id} | _told(candidate, leave_out=("key", "supply", "rule"))
+    if candidate.rule is not None:
+        told["rule"] = rules.index(candidate.rule)
+    if refusal := _compile_refusal(finding, inputs):
+        told["compile_refusal"] = refusal[:DETAILS_LENGTH]
+    return told
+
+
+def _compile_refusal(finding: Finding, inputs: RoutingInput) -> str | None:
+    """Asked for again only where the decision has asked: the answer may have to be computed."""
+    if finding.reason not in ("capability_missing", "already_tried"):
+        return None
+    if lacking(finding.candidate.supply.capability, finding.shape):
+        return None
+    return inputs.compile_refusals.get(finding.candidate.key)
+
+
+def _versions(inputs: RoutingInput, supplies: Iterable[Supply]) -> list[Version]:
+    named = [inputs.policy_version]
+    for supply in supplies:
+        named.append(supply.capability_version)
+        if supply.price_version:
+            named.append(supply.price_version)
+    return named
+
+
+def _evidence(decision: Decision) -> dict[str, Any]:
+    evidence: dict[str, Any] = {
+        "limits": asdict(decision.limits),
+        "findings": {finding.candidate.key: _finding(finding) for finding in decision.findings},
+    }
+    if decision.shadow:
+        scores = decision.shadow.scores
+        evidence["shadow"] = {"name": decision.shadow.name, "order": list(decision.shadow.order)} | (
+            {"scores": dict(scores)} if scores else {}
+        )
+    return evidence
+
+
+def _finding(finding: Finding) -> dict[str, Any]:
+    told = {
+        "step": REASONS[finding.reason].step if finding.reason else None,
+        "details": finding.details[:DETAILS_LENGTH],
+        "health": finding.health,
+        "position": finding.position,
+        "lost_by": finding.lost_by,
+    }
+    return {key: value for key, value in told.items() if value not in (None, "")}
