@@ -2,7 +2,7 @@
 
 The names are those of the catalogue file, so an entry there, a form and a saved revision say the same."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, field
 from decimal import Decimal
 from typing import Any
@@ -88,6 +88,8 @@ class ModelFacts:
     bindings: tuple[BindingFacts, ...] = ()
 
 
+_TIERS = ("exact", "fallback", "degraded")
+
 Facts = ChannelFacts | SupplyFacts | RuleFacts | ModelFacts
 
 
@@ -103,6 +105,11 @@ def model_facts(slug: str, values: Mapping[str, Any]) -> ModelFacts:
     bindings = tuple(BindingFacts(**binding) for binding in values.get("bindings", ()))
     lists = {name: tuple(values.get(name, ())) for name in ("example_requests", "allowed_groups")}
     return ModelFacts(slug=slug, **{**values, **lists, "bindings": bindings})
+
+
+def in_order(bindings: Iterable[BindingFacts]) -> tuple[BindingFacts, ...]:
+    """Tiers in their order, higher priority first: one order for one set of bindings."""
+    return tuple(sorted(bindings, key=lambda each: (_TIERS.index(each.tier), -each.priority, each.supply)))
 
 
 def policy_parameters(parameters: Mapping[str, Any]) -> dict[str, Any]:

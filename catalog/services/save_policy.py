@@ -24,7 +24,7 @@ def save_policy(name: str, parameters: Mapping[str, Any], *, actor: Actor, now: 
     lock_revision()
     complete = _complete(parameters)
     present = find_policy(name)
-    if present and present.parameters == complete:
+    if present and policy_parameters(present.parameters) == complete:
         return present
     slug, _, version = name.partition("@")
     if version and present:

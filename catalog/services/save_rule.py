@@ -8,14 +8,15 @@ from django.db import transaction
 from catalog.audit import Actor, record
 from catalog.exceptions import CatalogueError
 from catalog.facts import RuleFacts
-from catalog.models import DegradationRule
+from catalog.models import DegradationRule, PublicModel
 from catalog.repository import rule_facts
 from catalog.revision import bump_revision, lock_revision
 
 
 @transaction.atomic
 def save_rule(facts: RuleFacts, *, actor: Actor, now: datetime) -> DegradationRule:
-    """Saves the rule named by `facts.slug`; nothing is written where nothing differs.
+    """Saves the rule named by `facts.slug`, and withdraws the models that degrade by it until they are
+    published again; nothing is written where nothing differs.
 
     Raises CatalogueError for a published rule with another transformation: deliveries refer to it,
     and an earlier revision of a model must mean what it meant."""
@@ -29,7 +30,8 @@ def save_rule(facts: RuleFacts, *, actor: Actor, now: datetime) -> DegradationRu
     row = _filled(row or DegradationRule(slug=facts.slug), facts, now)
     row.save()
     audited = asdict(before) if before else None
-    record(actor.name, actor.source, "save rule", f"rule:{row.public_id}", audited, asdict(facts), now)
+    after = asdict(facts) | {"withdrawn_models": _withdraw_models(row)}
+    record(actor.name, actor.source, "save rule", f"rule:{row.public_id}", audited, after, now)
     bump_revision()
     return row
 
@@ -38,6 +40,13 @@ def _refuse_another_transformation(before: RuleFacts, after: RuleFacts) -> None:
     for name in ("from_profile", "to_profile", "drop_inputs"):
         if getattr(before, name) != getattr(after, name):
             raise CatalogueError(name, "a published rule keeps its transformation; make a new rule")
+
+
+def _withdraw_models(row: DegradationRule) -> list[str]:
+    models = PublicModel.objects.filter(published=True, bindings__degradation_rule=row).distinct()
+    slugs = sorted(models.values_list("slug", flat=True))
+    PublicModel.objects.filter(slug__in=slugs).update(enabled=False, published=False)
+    return slugs
 
 
 def _filled(row: DegradationRule, facts: RuleFacts, now: datetime) -> DegradationRule:

@@ -99,7 +99,8 @@ def _block(sign: str, path: str, value: Any) -> Iterator[str]:
         yield f"{sign} {path}: {_short(value)}"
         return
     yield f"{sign} {path}:"
-    for line in as_yaml(compact(value)).splitlines():
+    told = {name: item for name, item in value.items() if item not in (None, "", [], {})}
+    for line in as_yaml(told).splitlines():
         yield f"{sign}   {line}"
 
 
@@ -107,15 +108,7 @@ def _short(value: Any) -> str:
     return as_yaml(value, flow=True).removesuffix("...\n").strip()
 
 
-def compact(value: Any) -> Any:
-    """The value without what says nothing: null, empty texts, lists and objects."""
-    if isinstance(value, Mapping):
-        kept = {name: compact(item) for name, item in value.items()}
-        return {name: item for name, item in kept.items() if item not in (None, "", [], {})}
-    return [compact(item) for item in value] if isinstance(value, list) else value
-
-
-def as_yaml(value: Any, flow: bool | None = False) -> str:
+def as_yaml(value: Any, flow: bool | None = None) -> str:
     """YAML in the order given; short lists and objects of plain values on one line."""
     return yaml.dump(
         value, Dumper=_Dumper, sort_keys=False, allow_unicode=True, width=100, default_flow_style=flow

@@ -4,7 +4,7 @@ A document is whole in itself: whatever it refers to is in it. See schema.json f
 
 import json
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from datetime import date
 from decimal import Decimal
 from functools import cache
@@ -18,7 +18,7 @@ from billing.money import micros_of, written
 from billing.pricing import parse_price
 from catalog.capability import contradictions, parse_capability
 from catalog.document import DocumentError
-from catalog.facts import policy_parameters
+from catalog.facts import BindingFacts, in_order, policy_parameters
 from catalog.policy import PolicyError
 from dispatch.catalogue.source import InvalidCatalogue, Source, inside, read_source
 
@@ -60,8 +60,7 @@ def read_document(text: str, check_config: CheckConfig) -> Document:
 
 
 def _against_schema(value: Any) -> Iterator[Complaint]:
-    checker = jsonschema.Draft202012Validator.FORMAT_CHECKER
-    validator = jsonschema.Draft202012Validator(schema(), format_checker=checker)
+    validator = jsonschema.Draft202012Validator(schema())
     for error in validator.iter_errors(value if value is not None else {}):
         yield from _told(error)
 
@@ -76,15 +75,29 @@ def _told(error: ValidationError) -> Iterator[Complaint]:
             if key not in error.schema["properties"]:
                 yield inside(path, key), f"no such key; known are {known}"
     elif error.validator == "required":
-        for key in error.validator_value:
-            if key not in error.instance:
-                yield path, f"{key} is missing"
-    elif error.parent is not None and error.parent.validator == "propertyNames":
-        yield inside(path, error.instance), "is not a slug: lower-case letters, digits, - and _"
-    elif error.validator == "anyOf" and error.context:
+        yield path or "document", _missing_keys(error)
+    elif "propertyNames" in error.absolute_schema_path:
+        yield inside(path, error.instance), _unexpected(error)
+    elif error.validator == "anyOf":
         yield from _told(_closest(error))
     else:
-        yield path or "document", error.message
+        yield path or "document", _unexpected(error)
+
+
+def _missing_keys(error: ValidationError) -> str:
+    """jsonschema reports one key an error, and names it in its message only."""
+    return f"{error.message.split(chr(39))[1]} is missing"
+
+
+def _unexpected(error: ValidationError) -> str:
+    if (
+        error.validator == "type"
+        and error.validator_value == "string"
+        and isinstance(error.instance, int | float)
+    ):
+        return f'is a number; write it in quotes, "{error.instance}", so that it stays what is written'
+    expected = error.schema.get("expected")
+    return f"{error.instance!r} is not {expected}" if expected else error.message
 
 
 def _closest(error: ValidationError) -> ValidationError:
@@ -94,30 +107,53 @@ def _closest(error: ValidationError) -> ValidationError:
 
 
 def with_defaults(value: Any, shape: Mapping[str, Any]) -> Any:
-    """A valid value with the schema's defaults where it is silent."""
-    while "$ref" in shape:
-        shape = schema()["$defs"][shape["$ref"].rpartition("/")[2]]
-    if isinstance(value, dict):
-        return _object_with_defaults(value, shape)
+    """A valid value with the schema's defaults where it is silent, keys in the schema's order."""
+    shape = _resolved(shape)
     if isinstance(value, list):
         return [with_defaults(item, shape.get("items", {})) for item in value]
-    return value
+    if not isinstance(value, dict):
+        return value
+    parts = _parts(value, shape)
+    given = {name: with_defaults(value[name], part) for name, part in parts.items() if name in value}
+    filled = {name: _default(part) for name, part in parts.items() if name not in value}
+    return {name: (given | filled)[name] for name in parts if filled.get(name, given) is not _NO_DEFAULT}
 
 
-def _object_with_defaults(value: Entry, shape: Mapping[str, Any]) -> Entry:
-    properties = shape.get("properties", {})
-    others = shape.get("additionalProperties") or {}
-    filled = {name: each["default"] for name, each in _defaults(properties) if name not in value}
-    for name, item in value.items():
-        filled[name] = with_defaults(item, properties.get(name, others if isinstance(others, dict) else {}))
-    return filled
+def without_defaults(value: Any, shape: Mapping[str, Any]) -> Any:
+    """The inverse: what goes without saying is left out."""
+    shape = _resolved(shape)
+    if isinstance(value, list):
+        return [without_defaults(item, shape.get("items", {})) for item in value]
+    if not isinstance(value, dict):
+        return value
+    parts = {name: part for name, part in _parts(value, shape).items() if name in value}
+    return {
+        name: without_defaults(value[name], part)
+        for name, part in parts.items()
+        if value[name] != _default(part)
+    }
 
 
-def _defaults(properties: Mapping[str, Any]) -> Iterator[tuple[str, Mapping[str, Any]]]:
-    for name, each in properties.items():
-        resolved = each if "default" in each or "$ref" not in each else schema()["$defs"][each["$ref"][8:]]
-        if "default" in resolved:
-            yield name, resolved
+_NO_DEFAULT = object()
+
+
+def _resolved(shape: Mapping[str, Any]) -> Mapping[str, Any]:
+    """The schema that a reference leads to, with what stands beside the reference."""
+    while "$ref" in shape:
+        beside = {key: part for key, part in shape.items() if key != "$ref"}
+        shape = schema()["$defs"][shape["$ref"].rpartition("/")[2]] | beside
+    return shape
+
+
+def _parts(value: Entry, shape: Mapping[str, Any]) -> dict[str, Mapping[str, Any]]:
+    """The schema of each key of the object: those it declares, then those that the value has besides."""
+    properties, others = shape.get("properties", {}), shape.get("additionalProperties")
+    free = others if isinstance(others, Mapping) else {}
+    return {**properties, **{name: free for name in value if name not in properties}}
+
+
+def _default(shape: Mapping[str, Any]) -> Any:
+    return _resolved(shape).get("default", _NO_DEFAULT)
 
 
 # --- what one entry says of another --------------------------------------------------------------
@@ -269,7 +305,12 @@ def _normalized(entries: Entry) -> Entry:
 
 def _normalized_model(model: Entry) -> Entry:
     baseline = model["baseline"]
-    return {**model, "baseline": written(micros_of(baseline)) if baseline else None}
+    bindings = in_order(BindingFacts(**binding) for binding in model["bindings"])
+    return {
+        **model,
+        "baseline": written(micros_of(baseline)) if baseline else None,
+        "bindings": [asdict(binding) for binding in bindings],
+    }
 
 
 def shortest(number: Decimal) -> str:

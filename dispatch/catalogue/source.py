@@ -13,7 +13,7 @@ import yaml
 _MOST_VALUES = 200_000  # aliases can make a small file endless
 _WORDS: Mapping[str, Any] = {"true": True, "false": False, "null": None, "~": None, "": None}
 _WHOLE = re.compile(r"[-+]?(0|[1-9][0-9]*)")
-_DECIMAL = re.compile(r"[-+]?[0-9]+\.[0-9]+([eE][-+]?[0-9]+)?")
+_DECIMAL = re.compile(r"[-+]?[0-9]+\.[0-9]+([eE][-+][0-9]+)?")
 
 
 @dataclass(frozen=True, slots=True, order=True)

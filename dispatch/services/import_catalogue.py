@@ -1,6 +1,7 @@
 """Makes the catalogue what a document says: planned and shown first, then applied in one transaction."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import datetime
 from decimal import Decimal
@@ -16,6 +17,7 @@ from catalog.credentials import Credential, read_credential
 from catalog.exceptions import CatalogueError
 from catalog.facts import RuleFacts, model_facts
 from catalog.models import Channel, PublicModel, Supply
+from catalog.providers.registry import config_problems
 from catalog.revision import expect_revision, lock_revision
 from catalog.services.publish_capability import publish_capability
 from catalog.services.save_channel import save_channel
@@ -23,7 +25,6 @@ from catalog.services.save_policy import save_policy
 from catalog.services.save_rule import save_rule
 from catalog.services.save_supply import save_supply
 from catalog.services.set_group_capacity import set_group_capacity
-from dispatch.catalogue.adapters import config_complaints
 from dispatch.catalogue.difference import Change, differences, unnamed
 from dispatch.catalogue.document import Document, Entry, read_document
 from dispatch.catalogue.repository import ENVIRONMENT, channel_from, stored_entries, supply_from
@@ -49,7 +50,7 @@ class Plan:
 @transaction.atomic
 def plan_import(text: str, environment: Mapping[str, str], now: datetime) -> Plan:
     """Raises InvalidCatalogue with every problem; changes nothing."""
-    document = read_document(text, config_complaints)
+    document = read_document(text, config_problems)
     revision, stored = lock_revision(), stored_entries(now)
     channels = {row.slug: row for row in Channel.objects.exclude(credential="")}
     resolved = resolve(document, stored, environment, frozenset(channels))
@@ -97,6 +98,15 @@ def _named(section: str, entries: Entry) -> list[tuple[str, Any]]:
     return [(" ".join(entry[key] for key in keys), entry) for entry in entries[section]]
 
 
+@contextmanager
+def _within(part: str) -> Iterator[None]:
+    """Names the part of the entry that a refusal is about."""
+    try:
+        yield
+    except CatalogueError as error:
+        raise CatalogueError(f"{part}.{error.path}" if error.path else part, error.message) from error
+
+
 def _saved(plan: Plan, path: str, save: Callable[..., None], *given: Any) -> None:
     try:
         save(plan, *given)
@@ -137,9 +147,9 @@ def _save_supply(_plan: Plan, slug: str, entry: Entry, actor: Actor, now: dateti
     expected = row.revision if row else None
     row = save_supply(supply_from(slug, entry), expected_revision=expected, actor=actor, now=now)
     if entry["capability"]:
-        with _inside("capability"):
+        with _within("capability"):
             publish_capability(row, **entry["capability"], actor=actor, now=now)
-    with _inside("price"):
+    with _within("price"):
         publish_price(row, entry["price"], actor=actor, now=now)
 
 
@@ -171,3 +181,15 @@ def _publish(plan: Plan, slug: str, wanted: bool, actor: Actor, now: datetime) -
         if not isinstance(result, Published):
             path = f"public_models.{slug}.publish"
             raise InvalidCatalogue([plan.document.source.problem(path, str(gate)) for gate in result.failed])
+
+
+# In an order in which each finds what it refers to; public models follow, since they refer to all.
+_SAVERS: Mapping[str, Callable[..., None]] = {
+    "customer_groups": _save_group,
+    "currency_rates": _save_rate,
+    "capacity_groups": _save_limit,
+    "channels": _save_channel,
+    "supplies": _save_supply,
+    "policies": _save_policy,
+    "degradation_rules": _save_rule,
+}
