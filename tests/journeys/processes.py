@@ -8,8 +8,10 @@ import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
+from urllib.parse import urlencode
 
 import psutil
+from psycopg.conninfo import conninfo_to_dict
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -39,6 +41,13 @@ def running(
         for member in family or family_of(process.pid):
             kill(member.pid)
         process.wait(10)
+
+
+def database_url(name: str) -> str:
+    """Another database on the server of this test run."""
+    server = conninfo_to_dict(os.environ["DATABASE_URL"])
+    place = {part: str(server[part]) for part in ("host", "port", "user", "password") if server.get(part)}
+    return f"postgresql:///{name}?{urlencode(place)}"
 
 
 def manage(*arguments: str) -> list[str]:

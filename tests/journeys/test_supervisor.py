@@ -1,0 +1,134 @@
+"""The supervisor of a machine: order, replacement, and an end that leaves no process, however it comes."""
+
+import os
+import signal
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import psutil
+import pytest
+
+from tests.journeys.processes import ROOT, all_gone, family_of, kill, running, wait_until
+
+pytestmark = pytest.mark.journey
+
+SUPERVISOR = """
+import sys
+from pathlib import Path
+from config.stopping import StopRequest
+from config.supervisor import Program, Supervisor
+folder = Path(sys.argv[1])
+supervisor = Supervisor({}, folder / "logs", StopRequest(), lambda text: print(text, flush=True))
+for name in sys.argv[2:]:
+    program = [sys.executable, str(folder / f"{name}.py")]
+    supervisor.start(Program(name, program, (folder / f"{name}.ready").exists))
+print("all ready", flush=True)
+supervisor.watch()
+supervisor.stop()
+print("stopped", flush=True)
+"""
+PROGRAM = """
+import pathlib, signal, subprocess, sys, time
+folder = pathlib.Path(__file__).parent
+def note_and_end(number, frame):
+    (folder / "asked").open("a").write(signal.Signals(number).name + " ")
+    sys.exit(0)
+{body}
+(folder / pathlib.Path(__file__).with_suffix(".ready").name).touch()
+time.sleep(300)
+"""
+BODIES = {
+    "parent": "subprocess.Popen([sys.executable, '-c', 'import time; time.sleep(300)'])",
+    "polite": "for n in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP): signal.signal(n, note_and_end)",
+    "stubborn": "for n in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP): signal.signal(n, signal.SIG_IGN)",
+    "broken": "sys.exit('the port is taken')",
+}
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    for name, body in BODIES.items():
+        (tmp_path / f"{name}.py").write_text(PROGRAM.format(body=body))
+    return tmp_path
+
+
+def command(folder: Path, *programs: str) -> list[str]:
+    return [sys.executable, "-c", SUPERVISOR, str(folder), *programs]
+
+
+@pytest.fixture
+def supervisor(folder: Path) -> Iterator[int]:
+    programs = command(folder, "parent", "polite")
+    with running(programs, os.environ, folder / "output", cwd=ROOT) as process:
+        wait_until(lambda: "all ready" in output(folder), 20, "the programs are ready")
+        yield process.pid
+
+
+def output(folder: Path) -> str:
+    return (folder / "output").read_text()
+
+
+def program(supervisor: int, name: str) -> psutil.Process:
+    return next(each for each in family_of(supervisor) if f"{name}.py" in " ".join(each.cmdline()))
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+def test_asked_to_stop_it_leaves_nothing(supervisor: int, folder: Path, number: int) -> None:
+    family = family_of(supervisor)
+    assert len(family) == 4, "the supervisor, two programs, and the child of one"
+    kill(supervisor, number)
+    wait_until(lambda: all_gone(family), 3, "every process ends")
+    assert "stopped" in output(folder)
+
+
+def test_asked_many_times_it_asks_each_program_once(supervisor: int, folder: Path) -> None:
+    family = family_of(supervisor)
+    for number in (signal.SIGINT, signal.SIGINT, signal.SIGTERM, signal.SIGINT):
+        kill(supervisor, number)
+    wait_until(lambda: all_gone(family), 3, "every process ends")
+    assert (folder / "asked").read_text() == "SIGTERM "
+
+
+def test_a_program_that_ignores_every_request_is_gone_within_ten_seconds(folder: Path) -> None:
+    programs = command(folder, "polite", "stubborn")
+    with running(programs, os.environ, folder / "output", cwd=ROOT) as supervisor:
+        wait_until(lambda: "all ready" in output(folder), 20, "the programs are ready")
+        family = family_of(supervisor.pid)
+        kill(supervisor.pid, signal.SIGINT)
+        wait_until(lambda: all_gone(family), 10, "every process ends")
+    assert (folder / "asked").read_text() == "SIGTERM "
+
+
+def test_a_program_that_is_killed_is_started_again(supervisor: int, folder: Path) -> None:
+    old = program(supervisor, "polite").pid
+    kill(old)
+    wait_until(lambda: "polite is started again" in output(folder), 5, "the supervisor notices")
+    assert "polite was ended by SIGKILL" in output(folder)
+    assert program(supervisor, "polite").pid != old
+
+
+def test_what_a_killed_program_had_started_does_not_outlive_it(supervisor: int, folder: Path) -> None:
+    child = program(supervisor, "parent").children()
+    kill(program(supervisor, "parent").pid)
+    wait_until(lambda: "parent is started again" in output(folder), 5, "the supervisor notices")
+    assert all_gone(child)
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux tells a child of its parent's death")
+def test_killed_itself_it_has_its_programs_asked_to_stop(folder: Path) -> None:
+    programs = command(folder, "polite")
+    with running(programs, os.environ, folder / "output", cwd=ROOT) as supervisor:
+        wait_until(lambda: "all ready" in output(folder), 20, "the programs are ready")
+        family = family_of(supervisor.pid)
+        kill(supervisor.pid)
+        wait_until(lambda: all_gone(family), 3, "they end")
+    assert (folder / "asked").read_text() == "SIGTERM "
+
+
+def test_a_program_that_ends_at_once_is_told_with_the_end_of_its_log(folder: Path) -> None:
+    programs = command(folder, "polite", "broken")
+    with running(programs, os.environ, folder / "output", cwd=ROOT) as process:
+        assert process.wait(20) == 1
+    assert "broken ended with 1" in output(folder)
+    assert "the port is taken" in output(folder)
