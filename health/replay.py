@@ -1,12 +1,24 @@
-"""Timed evidence as a document, run through the machine; what `manage.py health_replay FILE` reads."""
+"""Timed evidence and circuits as documents, and evidence run through the machine; pure.
 
-from collections.abc import Iterator, Mapping
+`manage.py health_replay FILE` reads these documents; health events keep them."""
+
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from enum import StrEnum
 from typing import Any
 
-from health.circuit import Circuit, Evidence, Kind, Subject, advance, effective_capacity
+from health.circuit import (
+    Circuit,
+    Correlation,
+    Evidence,
+    Kind,
+    Samples,
+    State,
+    Subject,
+    advance,
+    effective_capacity,
+)
 from health.parameters import Parameters, ParametersError, parse_parameters
 
 
@@ -94,6 +106,67 @@ def visible_state(circuit: Circuit, capacity: int) -> dict[str, Any]:
         "effective_capacity": effective_capacity(circuit.state, circuit.recovery_successes, capacity),
         "cooldown_until": moment(circuit.cooldown_until) if circuit.cooldown_until else None,
     }
+
+
+def circuit_document(circuit: Circuit) -> dict[str, Any]:
+    """Everything the machine remembers, as `parse_circuit` reads it."""
+    return {
+        "subject": circuit.subject.value,
+        "state": circuit.state.value,
+        "epoch": circuit.epoch,
+        "recovery_successes": circuit.recovery_successes,
+        "failures": circuit.failures,
+        "successes": circuit.successes,
+        "openings": circuit.openings,
+        "cooldown_until": moment(circuit.cooldown_until) if circuit.cooldown_until else None,
+        "window": window_document(circuit.window),
+        "correlations": correlations_document(circuit.correlations),
+    }
+
+
+def parse_circuit(document: Mapping[str, Any]) -> Circuit:
+    until = document["cooldown_until"]
+    return Circuit(
+        subject=Subject(document["subject"]),
+        state=State(document["state"]),
+        epoch=document["epoch"],
+        recovery_successes=document["recovery_successes"],
+        failures=document["failures"],
+        successes=document["successes"],
+        openings=document["openings"],
+        cooldown_until=parse_moment(until, "cooldown_until") if until else None,
+        window=parse_window(document["window"]),
+        correlations=parse_correlations(document["correlations"]),
+    )
+
+
+def window_document(window: Iterable[Samples]) -> list[list[int]]:
+    """`[[Unix second, failures, successes], …]`: samples are kept by whole seconds, so that the window of a
+    busy supply stays small."""
+    return [
+        [int(samples.at.timestamp()), samples.failures, samples.successes] for samples in by_second(window)
+    ]
+
+
+def by_second(window: Iterable[Samples]) -> tuple[Samples, ...]:
+    merged: dict[datetime, Samples] = {}
+    for samples in window:
+        at = samples.at.replace(microsecond=0)
+        seen = merged.get(at, Samples(at, 0, 0))
+        merged[at] = Samples(at, seen.failures + samples.failures, seen.successes + samples.successes)
+    return tuple(merged.values())
+
+
+def parse_window(document: Iterable[list[int]]) -> tuple[Samples, ...]:
+    return tuple(Samples(datetime.fromtimestamp(second, UTC), *counts) for second, *counts in document)
+
+
+def correlations_document(correlations: Iterable[Correlation]) -> list[list[str]]:
+    return [[moment(one.at), one.code, one.supply] for one in correlations]
+
+
+def parse_correlations(document: Iterable[list[str]]) -> tuple[Correlation, ...]:
+    return tuple(Correlation(parse_moment(at, "correlations"), code, supply) for at, code, supply in document)
 
 
 def moment(at: datetime) -> str:

@@ -1,0 +1,95 @@
+"""The one door to alerts: raise, resolve, acknowledge.
+
+An alert is a condition: one row while it lasts, however often it is seen; a new one when it returns."""
+
+from collections.abc import Collection, Mapping
+from datetime import datetime
+from typing import Any
+
+from django.db import transaction
+from django.db.models import F, Value
+from django.db.models.functions import Greatest
+
+from health.models import Alert, Severity
+
+_WARNING, _CRITICAL = Severity.WARNING, Severity.CRITICAL
+
+SEVERITIES: Mapping[str, Severity] = {
+    "exact_unavailable": _WARNING,
+    "degradation_active": _WARNING,
+    "emergency_override": _CRITICAL,
+    "channel_circuit_open": _WARNING,
+    "supply_circuit_open": _WARNING,
+    "submission_uncertain": _WARNING,
+    "submission_abandoned": _CRITICAL,
+    "unknown_slots_full": _CRITICAL,
+    "lease_drift": _CRITICAL,
+    "output_lost": _CRITICAL,
+    "stuck_attempt": _WARNING,
+    "refusal_first": _WARNING,
+    "refusal_frozen": _CRITICAL,
+    "unknown_provider_status": _WARNING,
+    "cost_per_success_over": _WARNING,
+    "reconciliation_delta": _WARNING,
+    "no_dispatcher": _CRITICAL,
+    "credential_expiring": _WARNING,
+    "capability_mismatch": _WARNING,
+    "unmatched_charge": _CRITICAL,
+    "submission_unknown_surge": _CRITICAL,
+    "provider_errors_and_timeouts": _WARNING,
+    "failover_rate_high": _WARNING,
+    "safety_rate_shift": _WARNING,
+    "latency_over_baseline": _WARNING,
+}
+
+
+def raise_alert(
+    code: str, *, subject: str, dedupe_key: str, details: Mapping[str, Any], now: datetime
+) -> Alert:
+    """The open alert of `dedupe_key`: counted once more where there is one, else opened.
+
+    `subject` is `kind:public id or slug`; `details` are ids and numbers, never a prompt or a secret.
+    Raises KeyError for a code that is not in SEVERITIES. Safe when several transactions raise it at once."""
+    alert = Alert(
+        code=code,
+        severity=SEVERITIES[code],
+        subject=subject,
+        dedupe_key=dedupe_key,
+        details=dict(details),
+        opened_at=now,
+        last_seen_at=now,
+    )
+    with transaction.atomic(savepoint=False):
+        while not _seen_again(alert):
+            Alert.objects.bulk_create([alert], ignore_conflicts=True)
+            if opened := Alert.objects.filter(public_id=alert.public_id).first():
+                return opened
+        return Alert.objects.get(dedupe_key=dedupe_key, resolved_at=None)
+
+
+def _seen_again(alert: Alert) -> bool:
+    """What is said of an alert is what was seen last."""
+    still_open = Alert.objects.filter(dedupe_key=alert.dedupe_key, resolved_at=None)
+    changed = still_open.update(
+        count=F("count") + 1,
+        last_seen_at=Greatest(F("last_seen_at"), Value(alert.last_seen_at)),
+        details=alert.details,
+    )
+    return changed > 0
+
+
+def resolve_alert(dedupe_key: str, why: str, now: datetime) -> bool:
+    """Ends the open alert of `dedupe_key`; false where none is open, a normal answer."""
+    return resolve_alerts([dedupe_key], why, now) > 0
+
+
+def resolve_alerts(dedupe_keys: Collection[str], why: str, now: datetime) -> int:
+    """Ends those of `dedupe_keys` that are open, and says how many."""
+    still_open = Alert.objects.filter(dedupe_key__in=dedupe_keys, resolved_at=None)
+    return still_open.update(resolved_at=now, resolved_why=why)
+
+
+def acknowledge(alert_id: int, by: str, note: str, now: datetime) -> bool:
+    """Says who works on it; never resolves it. False: somebody was first, and their name stays."""
+    waiting = Alert.objects.filter(pk=alert_id, acknowledged_at=None)
+    return waiting.update(acknowledged_at=now, acknowledged_by=by, note=note) > 0

@@ -1,0 +1,127 @@
+"""Rows of circuits and policies to the values of the rules, and back."""
+
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from django.db.models import Q
+
+from catalog.models import Supply
+from health.circuit import Circuit, State, Subject
+from health.models import ChannelHealth, CircuitRow, HealthPolicy, SupplyHealth
+from health.parameters import Parameters, parse_parameters
+from health.replay import correlations_document, parse_correlations, parse_window, window_document
+
+ROWS: Mapping[Subject, type[CircuitRow]] = {Subject.CHANNEL: ChannelHealth, Subject.SUPPLY: SupplyHealth}
+
+
+@dataclass(frozen=True, slots=True)
+class Pause:
+    """What a provider said of its earliest next use."""
+
+    until: datetime
+    code: str
+
+
+def stored_rows(subject: Subject, ids: Collection[int]) -> dict[int, CircuitRow]:
+    """The rows of `ids` by id, not locked; without a row nothing happened yet."""
+    return ROWS[subject]._default_manager.in_bulk(ids)
+
+
+def locked_rows(subject: Subject, ids: Collection[int]) -> dict[int, CircuitRow]:
+    """The rows of `ids`, locked in the order of the ids until the transaction ends; missing rows are made.
+
+    Whoever needs both locks channels before supplies."""
+    rows = _locked(subject, ids)
+    missing = sorted(set(ids) - set(rows))
+    if missing:
+        model = ROWS[subject]
+        model._default_manager.bulk_create([_new(model, pk) for pk in missing], ignore_conflicts=True)
+        rows = _locked(subject, ids)
+    return rows
+
+
+def _new(model: type[CircuitRow], subject_id: int) -> CircuitRow:
+    row = model()
+    row.pk = subject_id
+    return row
+
+
+def _locked(subject: Subject, ids: Collection[int]) -> dict[int, CircuitRow]:
+    rows = ROWS[subject]._default_manager.select_for_update().filter(pk__in=ids).order_by("pk")
+    return {row.pk: row for row in rows}
+
+
+def circuit_of(row: CircuitRow) -> Circuit:
+    return Circuit(
+        subject=Subject.SUPPLY if isinstance(row, SupplyHealth) else Subject.CHANNEL,
+        state=State(row.state),
+        epoch=row.epoch,
+        recovery_successes=row.recovery_successes,
+        failures=row.failures,
+        successes=row.successes,
+        openings=row.openings,
+        cooldown_until=row.cooldown_until,
+        window=parse_window(row.window) if isinstance(row, SupplyHealth) else (),
+        correlations=parse_correlations(row.correlations) if isinstance(row, ChannelHealth) else (),
+    )
+
+
+def store(row: CircuitRow, circuit: Circuit, pause: Pause | None, now: datetime) -> None:
+    """Writes what differs; the caller holds the row's lock. The latest pause holds."""
+    columns: dict[str, Any] = {
+        "state": circuit.state.value,
+        "epoch": circuit.epoch,
+        "recovery_successes": circuit.recovery_successes,
+        "failures": circuit.failures,
+        "successes": circuit.successes,
+        "openings": circuit.openings,
+        "cooldown_until": circuit.cooldown_until,
+    }
+    if isinstance(row, SupplyHealth):
+        columns["window"] = window_document(circuit.window)
+    else:
+        columns["correlations"] = correlations_document(circuit.correlations)
+    if row.state != circuit.state:
+        columns["changed_at"] = now
+    if pause and (row.not_before is None or pause.until > row.not_before):
+        columns |= {"not_before": pause.until, "not_before_code": pause.code}
+    changed = {name: value for name, value in columns.items() if getattr(row, name) != value}
+    if changed:
+        type(row)._default_manager.filter(pk=row.pk).update(version=row.version + 1, **changed)
+
+
+def parameters_in_force(subject: Subject, ids: Collection[int]) -> dict[int, Parameters]:
+    """By id: the installation's, overlaid by the channel's, overlaid by the supply's."""
+    newest = _newest_policies(subject, ids)
+    if not newest:
+        return dict.fromkeys(ids, Parameters())
+    return {
+        subject_id: parse_parameters(*(newest[key] for key in layers if key in newest))
+        for subject_id, layers in _layers(subject, ids).items()
+    }
+
+
+type _PolicyKey = tuple[int | None, int | None]  # channel, supply
+
+
+def _newest_policies(subject: Subject, ids: Collection[int]) -> dict[_PolicyKey, dict[str, Any]]:
+    concerned = Q(channel=None, supply=None)
+    if subject is Subject.CHANNEL:
+        concerned |= Q(channel__in=ids)
+    else:
+        concerned |= Q(supply__in=ids) | Q(channel__in=Supply.objects.filter(pk__in=ids).values("channel"))
+    rows = (
+        HealthPolicy.objects.filter(concerned)
+        .order_by("channel", "supply", "-version")
+        .distinct("channel", "supply")
+    )
+    return {(row.channel_id, row.supply_id): row.parameters for row in rows}
+
+
+def _layers(subject: Subject, ids: Collection[int]) -> dict[int, list[_PolicyKey]]:
+    if subject is Subject.CHANNEL:
+        return {channel: [(None, None), (channel, None)] for channel in ids}
+    channels = Supply.objects.filter(pk__in=ids).values_list("pk", "channel")
+    return {supply: [(None, None), (channel, None), (None, supply)] for supply, channel in channels}

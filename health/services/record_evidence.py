@@ -1,0 +1,67 @@
+"""What attempts say about the health of their channels and supplies."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from django.db import transaction
+
+from catalog.providers.types import ProviderError
+from health.circuit import Evidence, Kind, Subject
+from health.circuits import Piece, take
+from health.effects import health_effect
+from health.models import HealthEvent
+from health.repository import Pause
+
+
+@dataclass(frozen=True, slots=True)
+class AttemptEvidence:
+    """The one piece of an attempt: when it is generated, when it fails, or when its submission is unknown.
+
+    Cancelled and guard-stopped attempts, failed uploads of a customer's asset and lost outputs give none."""
+
+    attempt: str  # public id
+    channel_id: int
+    supply_id: int
+    channel_epoch: int  # those it was created under
+    supply_epoch: int
+    error: ProviderError | None = None  # None: generated
+
+
+def record_evidence(pieces: Sequence[AttemptEvidence], now: datetime) -> list[HealthEvent]:
+    """Gives each piece to both circuits and returns the events of what changed (page 40).
+
+    Part of the transaction that settles the attempts. A batch is one call: rows are locked channels first,
+    each kind by id, so that two batches never wait for each other in a circle."""
+    with transaction.atomic(savepoint=False):
+        events = take(Subject.CHANNEL, [_piece(one, Subject.CHANNEL, now) for one in pieces], now)
+        events += take(Subject.SUPPLY, [_piece(one, Subject.SUPPLY, now) for one in pieces], now)
+    return events
+
+
+def _piece(one: AttemptEvidence, subject: Subject, now: datetime) -> Piece:
+    of_channel = subject is Subject.CHANNEL
+    kind, scope, code = Kind.SUCCESS, "", ""
+    if one.error:
+        kind, scope = health_effect(one.error.category, one.error.scope, one.error.code)
+        code = one.error.code
+    return Piece(
+        subject_id=one.channel_id if of_channel else one.supply_id,
+        evidence=Evidence(
+            at=now,
+            kind=kind,
+            epoch=one.channel_epoch if of_channel else one.supply_epoch,
+            scope=scope,
+            code=code,
+            supply=str(one.supply_id),
+        ),
+        attempt=one.attempt,
+        pause=_pause(one.error, now) if scope == subject else None,
+    )
+
+
+def _pause(error: ProviderError | None, now: datetime) -> Pause | None:
+    """`Retry-After` of a supply or channel; capacity before then is 0 (page 50)."""
+    if error is None or error.scope not in ("supply", "channel") or not error.retry_after_s:
+        return None
+    return Pause(now + timedelta(seconds=error.retry_after_s), error.code)

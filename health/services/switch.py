@@ -1,0 +1,58 @@
+"""The operator's switch of a circuit: `disabled` is theirs alone, and nothing automatic leaves it."""
+
+from datetime import datetime
+
+from django.db import transaction
+
+from catalog import audit
+from health.circuit import Evidence, Kind, Subject
+from health.circuits import Piece, named, take
+from health.models import HealthEvent
+
+
+def disable(
+    subject: Subject, subject_id: int, actor: audit.Actor, reason: str, now: datetime
+) -> HealthEvent | None:
+    """Nothing new starts there until somebody enables it; attempts at the provider go on being polled.
+
+    None: it was disabled already."""
+    return _switch(subject, subject_id, Kind.DISABLE, "disable", actor, reason, now)
+
+
+def enable(
+    subject: Subject,
+    subject_id: int,
+    actor: audit.Actor,
+    reason: str,
+    now: datetime,
+    *,
+    as_healthy: bool = False,
+) -> HealthEvent | None:
+    """It is probed first, unless the operator says `as_healthy`. None: it was not disabled."""
+    kind = Kind.ENABLE_HEALTHY if as_healthy else Kind.ENABLE
+    return _switch(subject, subject_id, kind, "enable", actor, reason, now)
+
+
+def _switch(
+    subject: Subject,
+    subject_id: int,
+    kind: Kind,
+    verb: str,
+    actor: audit.Actor,
+    reason: str,
+    now: datetime,
+) -> HealthEvent | None:
+    piece = Piece(subject_id, Evidence(now, kind), actor=actor.name, reason=reason)
+    with transaction.atomic():
+        events = take(subject, [piece], now)
+        for event in events:
+            audit.record(
+                actor.name,
+                actor.source,
+                f"{verb} {subject} health",
+                named(subject, subject_id)[0],
+                {"state": event.from_state},
+                {"state": event.to_state, "reason": reason},
+                now,
+            )
+    return events[0] if events else None
