@@ -9,7 +9,7 @@ from datetime import date
 from decimal import Decimal
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import jsonschema
 from jsonschema.exceptions import ValidationError
@@ -66,18 +66,18 @@ def _against_schema(value: Any) -> Iterator[Complaint]:
 
 
 def _told(error: ValidationError) -> Iterator[Complaint]:
-    path = ""
+    path, shape, found = "", cast(Entry, error.schema), cast(Any, error.instance)
     for step in error.absolute_path:
         path = inside(path, step)
     if error.validator == "additionalProperties" and error.validator_value is False:
-        known = ", ".join(sorted(error.schema["properties"]))
-        for key in error.instance:
-            if key not in error.schema["properties"]:
+        known = ", ".join(sorted(shape["properties"]))
+        for key in found:
+            if key not in shape["properties"]:
                 yield inside(path, key), f"no such key; known are {known}"
     elif error.validator == "required":
         yield path or "document", _missing_keys(error)
     elif "propertyNames" in error.absolute_schema_path:
-        yield inside(path, error.instance), _unexpected(error)
+        yield inside(path, found), _unexpected(error)
     elif error.validator == "anyOf":
         yield from _told(_closest(error))
     else:
@@ -96,7 +96,7 @@ def _unexpected(error: ValidationError) -> str:
         and isinstance(error.instance, int | float)
     ):
         return f'is a number; write it in quotes, "{error.instance}", so that it stays what is written'
-    expected = error.schema.get("expected")
+    expected = cast(Entry, error.schema).get("expected")
     return f"{error.instance!r} is not {expected}" if expected else error.message
 
 
