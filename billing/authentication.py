@@ -1,4 +1,4 @@
-"""Who calls the customer API: a bearer key, checked at every request, so that revocation works at the next."""
+"""Who calls the customer API: a bearer key, checked at every request; revocation works at the next."""
 
 import ipaddress
 from dataclasses import dataclass

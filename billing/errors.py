@@ -1,5 +1,7 @@
 """What a caller of billing can do wrong."""
 
+from billing.money import written
+
 
 class BillingError(Exception):
     """Base of the errors below; `code` is stable and documented."""
@@ -15,5 +17,5 @@ class InsufficientCredit(BillingError):
     def __init__(self, needed_micros: int, currency: str) -> None:
         self.needed_micros, self.currency = needed_micros, currency
         super().__init__(
-            f"The balance does not cover this request, which reserves {needed_micros / 1_000_000:.6f} {currency}."
+            f"The balance does not cover this request, which reserves {written(needed_micros)} {currency}."
         )

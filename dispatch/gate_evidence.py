@@ -20,7 +20,7 @@ from dispatch.gates import BoundSupply, Evidence, Example
 from dispatch.live_catalogue import rates_to
 from dispatch.rehearsal import rehearse
 from dispatch.requests import defaults_of, normalized
-from health.repository import HealthFact, health_facts
+from health.snapshot import health_snapshot
 
 type Request = dict[str, Any]
 
@@ -76,7 +76,7 @@ def _bound(model: PublicModel, requests: list[tuple[str, Request]], now: datetim
         model.bindings.select_related("supply__channel", "supply__capability_version", "degradation_rule")
     )
     supplies = [binding.supply for binding in bindings]
-    health = health_facts({supply.channel_id for supply in supplies}, {supply.pk for supply in supplies})
+    health = health_snapshot({supply.channel_id for supply in supplies}, {supply.pk for supply in supplies})
     for binding in bindings:
         supply = binding.supply
         capability, capability_problem = _capability(supply, now)
@@ -87,7 +87,7 @@ def _bound(model: PublicModel, requests: list[tuple[str, Request]], now: datetim
             enabled=binding.enabled,
             priority=binding.priority,
             states=(supply.state, supply.channel.state),
-            health=(_state(health.supplies.get(supply.pk)), _state(health.channels.get(supply.channel_id))),
+            health=(health.supplies[supply.pk].state, health.channels[supply.channel_id].state),
             has_credential=bool(supply.channel.credential),
             capability=capability,
             capability_problem=capability_problem,
@@ -133,11 +133,6 @@ def _rule(binding: SupplyBinding) -> Rule | None:
         row.verified_at is not None,
         row.published_at is not None,
     )
-
-
-def _state(fact: HealthFact | None) -> str:
-    """What was never used is healthy."""
-    return fact.state if fact else "healthy"
 
 
 def _compile_problems(supply: Supply, requests: Iterable[tuple[str, Request]]) -> Iterator[str]:

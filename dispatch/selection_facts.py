@@ -5,13 +5,14 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from django.db import connection
-from health.repository import HealthFact, HealthFacts, health_facts
 
 from dispatch import capacity
 from dispatch.capacity import Kind, Place, Subject
 from dispatch.live_catalogue import LiveCatalogue, ServedModel
 from dispatch.models import CapacityLease, Occupancy
 from dispatch.routing.types import Condition, GroupCondition, Statistics
+from health.circuit import RETURNING
+from health.snapshot import HealthFacts, HealthSnapshot, health_snapshot
 
 STATISTICS_WINDOW = timedelta(days=1)
 STATISTICS_MAX_SAMPLES = 1_000
@@ -25,7 +26,7 @@ class SelectionFacts:
 
     catalogue: LiveCatalogue
     occupancy: dict[Subject, Occupancy]
-    health: HealthFacts
+    health: HealthSnapshot
     statistics: Mapping[str, Statistics]
     used_in_epoch: dict[Subject, int]
 
@@ -62,27 +63,23 @@ class SelectionFacts:
                 self.used_in_epoch[subject] += 1
 
     def epoch_of_channel(self, channel_id: int) -> int:
-        fact = self.health.channels.get(channel_id)
-        return 0 if fact is None else fact.epoch
+        return self.health.channels[channel_id].epoch
 
     def epoch_of_supply(self, supply_id: int) -> int:
-        fact = self.health.supplies.get(supply_id)
-        return 0 if fact is None else fact.epoch
+        return self.health.supplies[supply_id].epoch
 
     def _place(self, supply: str) -> Place:
         return self.catalogue.supplies[supply].place
 
-    def _condition(self, subject: Subject, health: Mapping[int, HealthFact]) -> Condition:
-        row, state = self.occupancy[subject], health.get(subject[1])
-        if state is None:
-            return Condition(used=row.confirmed, unknown=row.unknown)
+    def _condition(self, subject: Subject, health: Mapping[int, HealthFacts]) -> Condition:
+        row, facts = self.occupancy[subject], health[subject[1]]
         return Condition(
-            health=state.state,  # type: ignore[arg-type]
-            recovery_successes=state.recovery_successes,
+            health=facts.state.value,
+            recovery_successes=facts.recovery_successes,
             used=row.confirmed,
             unknown=row.unknown,
             used_in_epoch=self.used_in_epoch.get(subject),
-            not_before=state.not_before,
+            not_before=facts.not_before,
         )
 
 
@@ -92,23 +89,23 @@ def read_facts(catalogue: LiveCatalogue, models: Iterable[ServedModel], now: dat
         catalogue.supplies[candidate.supply.id].place for model in models for candidate in model.candidates
     }
     occupancy = capacity.locked_occupancy(places)
-    health = health_facts({place.channel_id for place in places}, {place.supply_id for place in places})
+    health = health_snapshot({place.channel_id for place in places}, {place.supply_id for place in places})
     return SelectionFacts(
         catalogue, occupancy, health, _statistics(catalogue, places, now), _used_in_epoch(health)
     )
 
 
-def _used_in_epoch(health: HealthFacts) -> dict[Subject, int]:
+def _used_in_epoch(health: HealthSnapshot) -> dict[Subject, int]:
     """Leases granted under the present epoch; asked only for what is probing or recovering."""
     used: dict[Subject, int] = {}
-    for kind, column, facts in (
+    for kind, column, circuits in (
         (Kind.CHANNEL, "channel", health.channels),
         (Kind.SUPPLY, "supply", health.supplies),
     ):
-        for number, fact in facts.items():
-            if fact.state in ("probing", "recovering"):
+        for number, facts in circuits.items():
+            if facts.state in RETURNING:
                 used[kind.value, number] = CapacityLease.objects.filter(
-                    **{f"{column}_id": number, f"{column}_epoch": fact.epoch}, released_at=None
+                    **{f"{column}_id": number, f"{column}_epoch": facts.epoch}, released_at=None
                 ).count()
     return used
 

@@ -7,6 +7,7 @@ from dispatch.lifecycle import AttemptState, JobState
 from dispatch.models import Attempt, Job
 from dispatch.moves import Move
 from dispatch.pricing import sale_price_micros
+from health.services.record_evidence import AttemptEvidence, record_evidence
 
 A = AttemptState
 
@@ -14,6 +15,28 @@ A = AttemptState
 def record_end(job: Job, attempt: Attempt, move: Move, now: datetime) -> None:
     """Books what the move says about the provider's bill and about the health of channel and supply."""
     _book_provider_cost(job, attempt, move, now)
+    _give_evidence(attempt, move, now)
+
+
+def _give_evidence(attempt: Attempt, move: Move, now: datetime) -> None:
+    """Once for each attempt: at its failure, when it is generated, or when its submission became unknown."""
+    if attempt.evidence_at is not None or move.to not in (A.GENERATED, A.FAILED, A.SUBMISSION_UNCERTAIN):
+        return
+    Attempt.objects.filter(pk=attempt.pk).update(evidence_at=now)
+    attempt.evidence_at = now
+    record_evidence(
+        [
+            AttemptEvidence(
+                attempt=attempt.public_id,
+                channel_id=attempt.channel_id,
+                supply_id=attempt.supply_id,
+                channel_epoch=attempt.channel_epoch,
+                supply_epoch=attempt.supply_epoch,
+                error=move.error,
+            )
+        ],
+        now,
+    )
 
 
 def _book_provider_cost(job: Job, attempt: Attempt, move: Move, now: datetime) -> None:

@@ -34,7 +34,7 @@ def test_a_reserve_is_given_back_once_and_the_charge_taken_once_however_often_it
 @pytest.mark.django_db
 def test_a_price_above_the_balance_reserves_nothing() -> None:
     customer = create_customer("acme", NOW, deposit_micros=1_000_000)
-    with pytest.raises(InsufficientCredit, match=r"2\.000000 USD"):
+    with pytest.raises(InsufficientCredit, match=r"2\.00 USD"):
         ledger.reserve(customer, "job_1", 2_000_000, NOW)
     assert balance_and_sum(customer) == (1_000_000, 1_000_000)
 
