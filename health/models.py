@@ -15,7 +15,7 @@ class CircuitRow(models.Model):
     """One circuit as `health.circuit` left it; written under row lock only."""
 
     state = models.CharField(
-        max_length=12, choices=[(state, state) for state in STATES], default=State.HEALTHY
+        max_length=12, choices=[(state, state) for state in STATES], default=State.HEALTHY.value
     )
     version = models.PositiveIntegerField(default=0)  # grows with each write
     epoch = models.PositiveIntegerField(default=0)

@@ -33,7 +33,7 @@ class Place:
 class Record:
     """What one provider refused in one model family; `supply_id` is set after that supply's own boundary."""
 
-    fingerprint: str
+    id: int
     provider: str
     model_family: str
     versions: Mapping[int, str]  # supply id -> its version when it was first bound by this record
@@ -52,8 +52,9 @@ class Standing:
     next_probe_at: datetime | None = None
 
 
-def supply_version(model_version: str, capability_version: str) -> str:
-    return f"{model_version}|{capability_version}"
+def supply_version(model_version: str, capability_version_id: int | None) -> str:
+    """What must stay the same for a supply to be the same place."""
+    return f"{model_version}|{capability_version_id or '-'}"
 
 
 def binding(records: Iterable[Record], place: Place) -> Record | None:

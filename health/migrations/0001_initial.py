@@ -2,7 +2,6 @@
 
 import catalog.fields
 import django.db.models.deletion
-import health.circuit
 from django.db import migrations, models
 
 
@@ -42,7 +41,7 @@ class Migration(migrations.Migration):
         migrations.CreateModel(
             name='ChannelHealth',
             fields=[
-                ('state', models.CharField(choices=[('healthy', 'healthy'), ('degraded', 'degraded'), ('circuit_open', 'circuit_open'), ('probing', 'probing'), ('recovering', 'recovering'), ('disabled', 'disabled')], default=health.circuit.State['HEALTHY'], max_length=12)),
+                ('state', models.CharField(choices=[('healthy', 'healthy'), ('degraded', 'degraded'), ('circuit_open', 'circuit_open'), ('probing', 'probing'), ('recovering', 'recovering'), ('disabled', 'disabled')], default='healthy', max_length=12)),
                 ('version', models.PositiveIntegerField(default=0)),
                 ('epoch', models.PositiveIntegerField(default=0)),
                 ('recovery_successes', models.PositiveIntegerField(default=0)),
@@ -92,7 +91,7 @@ class Migration(migrations.Migration):
         migrations.CreateModel(
             name='SupplyHealth',
             fields=[
-                ('state', models.CharField(choices=[('healthy', 'healthy'), ('degraded', 'degraded'), ('circuit_open', 'circuit_open'), ('probing', 'probing'), ('recovering', 'recovering'), ('disabled', 'disabled')], default=health.circuit.State['HEALTHY'], max_length=12)),
+                ('state', models.CharField(choices=[('healthy', 'healthy'), ('degraded', 'degraded'), ('circuit_open', 'circuit_open'), ('probing', 'probing'), ('recovering', 'recovering'), ('disabled', 'disabled')], default='healthy', max_length=12)),
                 ('version', models.PositiveIntegerField(default=0)),
                 ('epoch', models.PositiveIntegerField(default=0)),
                 ('recovery_successes', models.PositiveIntegerField(default=0)),

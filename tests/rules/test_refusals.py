@@ -20,10 +20,10 @@ from health.refusals import (
 )
 
 NOON = datetime(2026, 6, 1, 12, tzinfo=UTC)
-HERE = Place(supply_id=7, provider="ark", model_family="seedance", version="2.0|cap-1")
+HERE = Place(supply_id=7, provider="ark", model_family="seedance", version=supply_version("2.0", 1))
 SIBLING = replace(HERE, supply_id=8)
 FIRST = Record(
-    "f1",
+    1,
     "ark",
     "seedance",
     {7: HERE.version, 8: SIBLING.version},
@@ -114,18 +114,18 @@ def test_supplies_of_one_provider_and_family_share_a_record() -> None:
 
 
 def test_a_boundary_frees_that_supply_only() -> None:
-    upgraded = replace(HERE, version=supply_version("2.1", "cap-1"))
+    upgraded = replace(HERE, version=supply_version("2.1", 1))
     assert binding([FIRST], upgraded) is None
     assert binding([FIRST], SIBLING) == FIRST
 
 
 def test_after_its_boundary_a_supply_has_its_own_record_which_comes_before_the_shared() -> None:
-    upgraded = replace(HERE, version="2.1|cap-1")
+    upgraded = replace(HERE, version=supply_version("2.0", 2))
     own = replace(FIRST, supply_id=7, versions={7: upgraded.version})
     shared = replace(FIRST, versions={7: upgraded.version, 8: SIBLING.version}, refusals=4)
     assert binding([shared, own], upgraded) == own
     assert binding([shared, own], SIBLING) == shared
-    assert binding([own], replace(upgraded, version="2.2|cap-1")) is None
+    assert binding([own], replace(upgraded, version=supply_version("2.2", 2))) is None
 
 
 def test_a_supply_that_came_later_is_held_like_its_siblings() -> None:
