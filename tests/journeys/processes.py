@@ -7,6 +7,7 @@ import sys
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import urlencode
 
@@ -26,19 +27,39 @@ def wait_until(condition: Callable[[], object], within_s: float, what: str) -> f
     return time.monotonic() - began_s
 
 
+@dataclass(frozen=True)
+class Running:
+    """A process under test and the file that its output goes to."""
+
+    process: subprocess.Popen[bytes]
+    log: Path
+
+    @property
+    def pid(self) -> int:
+        return self.process.pid
+
+    def output(self) -> str:
+        return self.log.read_text()
+
+    def says(self, text: str, within_s: float) -> float:
+        """Seconds until the text stood in its output."""
+        return wait_until(lambda: text in self.output(), within_s, f"{self.log.name} says {text!r}")
+
+    def family(self) -> list[psutil.Process]:
+        return family_of(self.pid)
+
+
 @contextmanager
 def running(
-    command: list[str], environment: Mapping[str, str], output: Path, **arguments: object
-) -> Iterator[subprocess.Popen[bytes]]:
-    """The process and everything below it, killed at the end if it still runs."""
-    with output.open("ab") as file:
-        process = subprocess.Popen(command, env=dict(environment), stdout=file, stderr=file, **arguments)  # type: ignore[call-overload]
-    family: list[psutil.Process] = []
+    command: list[str], environment: Mapping[str, str], log: Path, cwd: Path = ROOT
+) -> Iterator[Running]:
+    """The process, and at the end an end for it and everything below it."""
+    with log.open("ab") as file:
+        process = subprocess.Popen(command, env=dict(environment), stdout=file, stderr=file, cwd=cwd)
     try:
-        yield process
-        family = family_of(process.pid)
+        yield Running(process, log)
     finally:
-        for member in family or family_of(process.pid):
+        for member in family_of(process.pid):
             kill(member.pid)
         process.wait(10)
 

@@ -15,7 +15,7 @@ import pytest
 
 from config import embedded
 from config.binaries import PostgresUnavailable
-from tests.journeys.processes import ROOT, all_gone, family_of, kill, running, wait_until
+from tests.journeys.processes import all_gone, kill, running, wait_until
 
 pytestmark = pytest.mark.journey
 
@@ -96,10 +96,10 @@ def test_a_second_owner_is_refused_and_the_first_works_on(home: Path) -> None:
 
 @pytest.mark.skipif(sys.platform != "linux", reason="only Linux tells a child of its parent's death")
 def test_the_server_ends_with_an_owner_who_is_killed_and_the_next_start_recovers(home: Path) -> None:
-    with running([sys.executable, "-c", OWNER, str(home)], os.environ, home / "owner.log", cwd=ROOT) as owner:
+    with running([sys.executable, "-c", OWNER, str(home)], os.environ, home / "owner.log") as owner:
         wait_until((home / "started").exists, 30, "the server starts")
         ask(embedded.url_of(home), "CREATE TABLE kept AS SELECT 7 AS number")
-        family = family_of(owner.pid)
+        family = owner.family()
         assert any(member.name() == "postgres" for member in family)
         kill(owner.pid)
         wait_until(lambda: all_gone(family), 5, "everything ends with its owner")

@@ -9,7 +9,7 @@ from pathlib import Path
 import psutil
 import pytest
 
-from tests.journeys.processes import ROOT, all_gone, family_of, kill, running, wait_until
+from tests.journeys.processes import Running, all_gone, kill, running, wait_until
 
 pytestmark = pytest.mark.journey
 
@@ -58,69 +58,64 @@ def command(folder: Path, *programs: str) -> list[str]:
 
 
 @pytest.fixture
-def supervisor(folder: Path) -> Iterator[int]:
-    programs = command(folder, "parent", "polite")
-    with running(programs, os.environ, folder / "output", cwd=ROOT) as process:
-        wait_until(lambda: "all ready" in output(folder), 20, "the programs are ready")
-        yield process.pid
+def supervisor(folder: Path) -> Iterator[Running]:
+    with running(command(folder, "parent", "polite"), os.environ, folder / "output") as supervisor:
+        supervisor.says("all ready", 20)
+        yield supervisor
 
 
-def output(folder: Path) -> str:
-    return (folder / "output").read_text()
-
-
-def program(supervisor: int, name: str) -> psutil.Process:
-    return next(each for each in family_of(supervisor) if f"{name}.py" in " ".join(each.cmdline()))
+def program(supervisor: Running, name: str) -> psutil.Process:
+    return next(each for each in supervisor.family() if f"{name}.py" in " ".join(each.cmdline()))
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
-def test_asked_to_stop_it_leaves_nothing(supervisor: int, folder: Path, number: int) -> None:
-    family = family_of(supervisor)
+def test_asked_to_stop_it_leaves_nothing(supervisor: Running, folder: Path, number: int) -> None:
+    family = supervisor.family()
     assert len(family) == 4, "the supervisor, two programs, and the child of one"
-    kill(supervisor, number)
+    kill(supervisor.pid, number)
     wait_until(lambda: all_gone(family), 3, "every process ends")
-    assert "stopped" in output(folder)
+    assert "stopped" in supervisor.output()
 
 
-def test_asked_many_times_it_asks_each_program_once(supervisor: int, folder: Path) -> None:
-    family = family_of(supervisor)
+def test_asked_many_times_it_asks_each_program_once(supervisor: Running, folder: Path) -> None:
+    family = supervisor.family()
     for number in (signal.SIGINT, signal.SIGINT, signal.SIGTERM, signal.SIGINT):
-        kill(supervisor, number)
+        kill(supervisor.pid, number)
     wait_until(lambda: all_gone(family), 3, "every process ends")
     assert (folder / "asked").read_text() == "SIGTERM "
 
 
 def test_a_program_that_ignores_every_request_is_gone_within_ten_seconds(folder: Path) -> None:
     programs = command(folder, "polite", "stubborn")
-    with running(programs, os.environ, folder / "output", cwd=ROOT) as supervisor:
-        wait_until(lambda: "all ready" in output(folder), 20, "the programs are ready")
-        family = family_of(supervisor.pid)
+    with running(programs, os.environ, folder / "output") as supervisor:
+        supervisor.says("all ready", 20)
+        family = supervisor.family()
         kill(supervisor.pid, signal.SIGINT)
         wait_until(lambda: all_gone(family), 10, "every process ends")
     assert (folder / "asked").read_text() == "SIGTERM "
 
 
-def test_a_program_that_is_killed_is_started_again(supervisor: int, folder: Path) -> None:
+def test_a_program_that_is_killed_is_started_again(supervisor: Running, folder: Path) -> None:
     old = program(supervisor, "polite").pid
     kill(old)
-    wait_until(lambda: "polite is started again" in output(folder), 5, "the supervisor notices")
-    assert "polite was ended by SIGKILL" in output(folder)
+    supervisor.says("polite is started again", 5)
+    assert "polite was ended by SIGKILL" in supervisor.output()
     assert program(supervisor, "polite").pid != old
 
 
-def test_what_a_killed_program_had_started_does_not_outlive_it(supervisor: int, folder: Path) -> None:
+def test_what_a_killed_program_had_started_does_not_outlive_it(supervisor: Running, folder: Path) -> None:
     child = program(supervisor, "parent").children()
     kill(program(supervisor, "parent").pid)
-    wait_until(lambda: "parent is started again" in output(folder), 5, "the supervisor notices")
+    supervisor.says("parent is started again", 5)
     assert all_gone(child)
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="only Linux tells a child of its parent's death")
 def test_killed_itself_it_has_its_programs_asked_to_stop(folder: Path) -> None:
     programs = command(folder, "polite")
-    with running(programs, os.environ, folder / "output", cwd=ROOT) as supervisor:
-        wait_until(lambda: "all ready" in output(folder), 20, "the programs are ready")
-        family = family_of(supervisor.pid)
+    with running(programs, os.environ, folder / "output") as supervisor:
+        supervisor.says("all ready", 20)
+        family = supervisor.family()
         kill(supervisor.pid)
         wait_until(lambda: all_gone(family), 3, "they end")
     assert (folder / "asked").read_text() == "SIGTERM "
@@ -128,7 +123,7 @@ def test_killed_itself_it_has_its_programs_asked_to_stop(folder: Path) -> None:
 
 def test_a_program_that_ends_at_once_is_told_with_the_end_of_its_log(folder: Path) -> None:
     programs = command(folder, "polite", "broken")
-    with running(programs, os.environ, folder / "output", cwd=ROOT) as process:
-        assert process.wait(20) == 1
-    assert "broken ended with 1" in output(folder)
-    assert "the port is taken" in output(folder)
+    with running(programs, os.environ, folder / "output") as supervisor:
+        assert supervisor.process.wait(20) == 1
+    assert "broken ended with 1" in supervisor.output()
+    assert "the port is taken" in supervisor.output()

@@ -1,0 +1,74 @@
+"""Two pulses on one database: one leads, and whatever happens to it, the other takes over."""
+
+import signal
+
+import pytest
+from django.db import connection
+
+from dispatch.models import Bell
+from tests.journeys.conftest import Start
+from tests.journeys.processes import Running, kill, wait_until
+
+pytestmark = pytest.mark.journey
+LEADS = "This pulse leads now"
+
+
+@pytest.fixture
+def leader(start: Start) -> Running:
+    pulse = start("pulse", name="leader")
+    pulse.says(LEADS, 20)
+    return pulse
+
+
+@pytest.fixture
+def standby(leader: Running, start: Start) -> Running:
+    pulse = start("pulse", name="standby")
+    wait_until(lambda: sessions() == 2, 20, "the second pulse has its session")
+    assert LEADS not in pulse.output()
+    return pulse
+
+
+def sessions() -> int:
+    """How many other programs are connected to this database."""
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "SELECT count(*) FROM pg_stat_activity"
+            " WHERE datname = current_database() AND pid <> pg_backend_pid()"
+        )
+        return int(cursor.fetchone()[0])
+
+
+def test_a_pulse_rings_every_bell(leader: Running) -> None:
+    wait_until(lambda: Bell.objects.filter(name="scan").exists(), 5, "the scan is rung")
+
+
+def test_a_killed_leader_is_followed_within_two_seconds(leader: Running, standby: Running) -> None:
+    kill(leader.pid)
+    standby.says(LEADS, 2)
+
+
+def test_a_leader_that_is_stopped_but_not_dead_is_followed_within_ten_seconds(
+    leader: Running, standby: Running
+) -> None:
+    kill(leader.pid, signal.SIGSTOP)
+    standby.says(LEADS, 10)
+    kill(leader.pid, signal.SIGCONT)
+    leader.says("lost its database", 5)
+    assert leader.process.poll() is None
+    assert leader.output().count(LEADS) == 1
+
+
+def test_a_leader_whose_session_the_database_ends_leads_again_or_is_followed(leader: Running) -> None:
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "SELECT pg_terminate_backend(pid) FROM pg_locks"
+            " WHERE locktype = 'advisory' AND pid <> pg_backend_pid()"
+        )
+        assert cursor.rowcount == 1
+    wait_until(lambda: leader.output().count(LEADS) == 2, 5, "it leads again")
+
+
+def test_asked_to_stop_a_pulse_ends_at_once(leader: Running) -> None:
+    for _ in range(3):
+        kill(leader.pid, signal.SIGTERM)
+    assert leader.process.wait(2) == 0

@@ -1,0 +1,98 @@
+"""A worker cluster under its guard: replaced when it hangs, never outliving the guard, stopped in order."""
+
+import signal
+from datetime import datetime
+
+import psutil
+import pytest
+from django.utils import timezone
+
+from dispatch.models import Bell
+from tests.journeys.conftest import Start
+from tests.journeys.processes import Running, all_gone, kill, wait_until
+
+pytestmark = pytest.mark.journey
+
+
+def answered_since(moment: datetime) -> bool:
+    return Bell.objects.filter(name="scan", answered_at__gt=moment).exists()
+
+
+def await_answer(within_s: float, what: str) -> float:
+    began_at = timezone.now()
+    return wait_until(lambda: answered_since(began_at), within_s, what)
+
+
+def cluster(guard: Running) -> psutil.Process:
+    """The head of the cluster: the one child of its guard."""
+    return psutil.Process(guard.pid).children()[0]
+
+
+def workers(guard: Running) -> list[psutil.Process]:
+    sentinel = cluster(guard).children()[0]
+    return sentinel.children()
+
+
+@pytest.fixture
+def guard(start: Start) -> Running:
+    start("pulse")
+    guard = start("worker", "control", "--grace", "3")
+    await_answer(20, "the cluster answers its first bell")
+    return guard
+
+
+def test_a_cluster_that_is_stopped_in_its_tracks_is_replaced_and_answers_within_ten_seconds(
+    guard: Running,
+) -> None:
+    old = guard.family()[1:]
+    for member in old:
+        kill(member.pid, signal.SIGSTOP)
+    await_answer(10, "a new cluster answers")
+    assert "answers no bell" in guard.output()
+    assert all_gone(old)
+
+
+def test_killed_workers_that_took_the_lock_of_the_queue_with_them_are_replaced(guard: Running) -> None:
+    old = cluster(guard)
+    for worker in workers(guard):
+        kill(worker.pid)
+    await_answer(12, "the cluster, mended or replaced, answers")
+    assert guard.process.poll() is None
+    assert old.is_running() == ("is replaced" not in guard.output())
+
+
+def test_a_cluster_whose_head_is_killed_is_replaced_whole(guard: Running) -> None:
+    old = guard.family()[1:]
+    kill(cluster(guard).pid)
+    wait_until(lambda: all_gone(old), 3, "the rest of the old cluster ends")
+    await_answer(10, "a new cluster answers")
+
+
+def test_a_cluster_whose_sentinel_is_killed_is_replaced_whole(guard: Running) -> None:
+    old = guard.family()[1:]
+    kill(cluster(guard).children()[0].pid)
+    wait_until(lambda: all_gone(old), 3, "the rest of the old cluster ends")
+    await_answer(10, "a new cluster answers")
+
+
+def test_a_killed_guard_takes_its_cluster_with_it(guard: Running) -> None:
+    family = guard.family()
+    kill(guard.pid)
+    wait_until(lambda: all_gone(family), 3, "every process of the cluster ends")
+
+
+def test_asked_to_stop_more_than_once_it_ends_in_order(guard: Running) -> None:
+    family = guard.family()
+    for number in (signal.SIGTERM, signal.SIGINT, signal.SIGTERM):
+        kill(guard.pid, number)
+    assert guard.process.wait(6) == 0
+    assert all_gone(family)
+
+
+def test_a_hung_cluster_does_not_delay_the_end_beyond_its_grace(guard: Running) -> None:
+    family = guard.family()
+    for member in family[1:]:
+        kill(member.pid, signal.SIGSTOP)
+    kill(guard.pid, signal.SIGTERM)
+    assert guard.process.wait(6) == 0
+    assert all_gone(family)
