@@ -134,7 +134,8 @@ class _Watched:
         if not flight.cut_off:
             flight.phase = "awaiting"
         response: BaseHTTPResponse = super().getresponse()  # type: ignore[misc]
-        flight.phase, flight.status = "body", response.status
+        if not flight.expired:  # else the headers broke off, though what came of them looks whole
+            flight.phase, flight.status = "body", response.status
         return response
 
 

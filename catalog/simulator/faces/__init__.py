@@ -1,0 +1,1 @@
+"""One face per provider: its paths, its documents, its errors."""
