@@ -7,7 +7,7 @@ from django.db.models import QuerySet
 
 from catalog.models import Supply
 from health.alerts import raise_alert, resolve_alert
-from health.memory import alert_key, place_of, record_of
+from health.memory import alert_key, end_record, place_of, record_of
 from health.models import RefusalRecord
 from health.refusals import REPROBE_AFTER, Place, binding, next_probe_at, refused
 from health.replay import moment
@@ -61,10 +61,9 @@ def _open(fingerprint: str, place: Place, attempt: str, now: datetime) -> Refusa
 
 def _end_superseded(fingerprint: str, place: Place, now: datetime) -> None:
     """The supply's own record from before its latest boundary holds nowhere any more."""
-    stale = _live(fingerprint, place).filter(supply=place.supply_id)
-    stale.exclude(**{f"versions__{place.supply_id}": place.version}).update(
-        ended_at=now, ended_why="the supply crossed a boundary"
-    )
+    for row in _live(fingerprint, place).filter(supply=place.supply_id).select_for_update():
+        if row.versions.get(str(place.supply_id)) != place.version:
+            end_record(row, by="", why="the supply crossed a boundary", now=now)
 
 
 def _versions(place: Place) -> dict[str, str]:
