@@ -26,6 +26,7 @@ COMMON_SECTIONS: Final = (
 )  # fmt: skip
 VIDEO_SECTIONS: Final = ("fps", "max_samples", "inputs", "output", *COMMON_SECTIONS)
 IMAGE_SECTIONS: Final = ("output", *COMMON_SECTIONS)
+COMPLIANCE_KEYS: Final = ("regions", "guarantees", "retention", "training_use")
 FRAMES: Final = ("first_frame", "last_frame")
 CONTROLS: Final = ("seed", "negative_prompt")
 
@@ -105,7 +106,7 @@ def _video(section: Section) -> VideoCapability:
         max_samples=section.whole("max_samples", None, least=1),
         inputs=_flags(section, "inputs", FRAMES),
         controls=_flags(section, "controls", CONTROLS),
-        compliance=_compliance(section),
+        compliance=_compliance(section, (*COMPLIANCE_KEYS, "portrait")),
     )
 
 
@@ -117,7 +118,7 @@ def _image(section: Section) -> ImageCapability:
         max_images=section.whole("max_images", 0),
         constraints=_constraints(section, IMAGE_FIELDS),
         controls=_flags(section, "controls", CONTROLS),
-        compliance=_compliance(section),
+        compliance=_compliance(section, COMPLIANCE_KEYS),
     )
 
 
@@ -157,10 +158,9 @@ def _flags(section: Section, key: str, names: Collection[str]) -> Mapping[str, b
     }
 
 
-def _compliance(section: Section) -> Compliance:
+def _compliance(section: Section, known: Collection[str]) -> Compliance:
     if not section.has("compliance"):
         return Compliance()
-    known = ("regions", "guarantees", "portrait", "retention", "training_use")
     compliance = section.section("compliance", known)
     return Compliance(
         regions=frozenset(compliance.texts("regions", ())),
