@@ -32,9 +32,9 @@ def check_link(
     `keys`: any may have signed, so that one can be replaced. The signature is compared in constant time and
     before the expiry, so that a stranger learns nothing from a guess.
     """
-    if not (expires.isascii() and expires.isdigit() and len(expires) <= 12):
+    expires_at = int(expires) if expires.isascii() and expires.isdigit() and len(expires) <= 12 else -1
+    if str(expires_at) != expires:  # one spelling only: a link that was changed is another link
         return LinkState.FORGED
-    expires_at = int(expires)
     given = signature.encode("utf-8", "replace")
     matches = [
         hmac.compare_digest(_signature(key, job_id, number, expires_at).encode(), given) for key in keys

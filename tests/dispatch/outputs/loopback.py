@@ -9,7 +9,6 @@ import threading
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import BinaryIO
 
 from cryptography import x509
 from cryptography.hazmat.primitives import hashes, serialization
@@ -104,7 +103,7 @@ def serving(
             super().setup()
 
         def handle(self) -> None:
-            request = _read_request(self.rfile)
+            request = _read_request(self.rfile.readline)
             if request is None:
                 return
             loopback.requests.append(request)
@@ -165,9 +164,9 @@ def certificate_for(host: str, folder: Path) -> tuple[ssl.SSLContext, Path]:
     return context, trusted
 
 
-def _read_request(lines: BinaryIO) -> Request | None:
+def _read_request(read_line: Callable[[], bytes]) -> Request | None:
     text: list[str] = []
-    while (line := lines.readline()) not in (b"", b"\r\n"):
+    while (line := read_line()) not in (b"", b"\r\n"):
         text.append(line.decode("latin-1").rstrip("\r\n"))
     if not text or not line:
         return None  # hung up in the middle

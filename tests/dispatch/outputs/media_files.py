@@ -24,6 +24,7 @@ def video(
     options = {"movflags": "+faststart"} if faststart else {}
     with av.open(str(path), "w", format=container, container_options=options) as output:
         stream = output.add_stream(codec, rate=FPS)
+        assert isinstance(stream, av.VideoStream)
         stream.width, stream.height, stream.pix_fmt = WIDTH, HEIGHT, "yuv420p"
         sound = output.add_stream("aac", rate=48_000) if audio else None
         for number in range(seconds * FPS):
@@ -32,7 +33,7 @@ def video(
             frame.pts = number
             output.mux(stream.encode(frame))
         output.mux(stream.encode())
-        if sound is not None:
+        if isinstance(sound, av.AudioStream):
             output.mux(sound.encode(_silence()))
             output.mux(sound.encode())
     return path
@@ -41,6 +42,7 @@ def video(
 def sound(path: Path, codec: str, container: str, layout_format: str) -> Path:
     with av.open(str(path), "w", format=container) as output:
         stream = output.add_stream(codec, rate=48_000)
+        assert isinstance(stream, av.AudioStream)
         for number in range(50):
             frame = _silence(layout_format)
             frame.pts = number * frame.samples
