@@ -28,6 +28,7 @@ BELLS = {
     "scan": Recurring("control", "dispatch.tasks.scan", 1),
     "reconcile": Recurring("control", "dispatch.tasks.reconcile", 1),
     "poll": Recurring("traffic", "dispatch.tasks.poll", 1),
+    "begin_recoveries": Recurring("traffic", "dispatch.tasks.begin_recoveries", 2),
     "housekeeping": Recurring("control", "dispatch.tasks.housekeeping", 60),
 }
 UNANSWERED_AFTER_S = 6

@@ -1,8 +1,12 @@
 """What every test stands on."""
 
+from collections.abc import Iterator
+
 import pytest
 from django.db import connection
 from django.test import TransactionTestCase
+
+from tests.engine import Engine, running_engine
 
 _flush = TransactionTestCase._fixture_teardown
 
@@ -25,3 +29,10 @@ def _flush_append_only_tables_too(self: TransactionTestCase) -> None:
 @pytest.fixture(autouse=True, scope="session")
 def _flushing() -> None:
     TransactionTestCase._fixture_teardown = _flush_append_only_tables_too  # type: ignore[method-assign]
+
+
+@pytest.fixture
+def engine(transactional_db: None, monkeypatch: pytest.MonkeyPatch) -> Iterator[Engine]:
+    """The whole engine on virtual time, with the demo catalogue."""
+    with running_engine(monkeypatch) as running:
+        yield running

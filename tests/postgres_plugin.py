@@ -56,6 +56,7 @@ def _environment(folder: Path) -> dict[str, str]:
         "FRAMEYARD_MASTER_KEYS": f"test:{base64.b64encode(bytes(range(32))).decode()}",
         "FRAMEYARD_ALLOW_PRIVATE_ADDRESSES": "1",
         "FRAMEYARD_BEHIND_TLS": "0",
+        "FRAMEYARD_DEBUG": "1",  # static files as they lie in the tree, not as collected
     }
 
 

@@ -6,7 +6,7 @@ from typing import Any
 from django.conf import settings
 from django.db.models import Prefetch, QuerySet
 from django.http import HttpResponse, HttpResponseBase, StreamingHttpResponse
-from django.utils import timezone
+from django.utils.timezone import now
 from drf_spectacular.utils import OpenApiParameter, OpenApiResponse, extend_schema
 from rest_framework.pagination import CursorPagination
 from rest_framework.request import Request
@@ -82,7 +82,7 @@ class JobList(APIView):
             raise InvalidRequest("An Idempotency-Key is 1 to 200 visible characters.", "Idempotency-Key")
         serializer = JobRequestSerializer(data=request.data)
         serializer.is_valid(raise_exception=True)
-        acceptance = accept(caller_of(request), serializer.validated_data, key, timezone.now())
+        acceptance = accept(caller_of(request), serializer.validated_data, key, now())
         return HttpResponse(acceptance.answer, status=201, content_type="application/json")
 
     @extend_schema(
@@ -118,7 +118,7 @@ class JobCancel(APIView):
 
     @extend_schema(request=None, responses={202: OpenApiResponse(description="The wish is recorded.")})
     def post(self, request: Request, job_id: str) -> Response:
-        cancel(_job(request, job_id).pk, timezone.now())
+        cancel(_job(request, job_id).pk, now())
         return Response(_as_json(_job(request, job_id)), status=202)
 
 

@@ -4,7 +4,6 @@ from collections.abc import Callable
 from datetime import datetime
 
 from catalog.providers.registry import adapter_for
-
 from dispatch.lifecycle import AttemptState
 from dispatch.models import Attempt, ProviderEvent
 from dispatch.transport import transport_to

@@ -10,10 +10,10 @@ from concurrent.futures import ThreadPoolExecutor, as_completed
 from datetime import datetime, timedelta
 from typing import Any
 
-from catalog.providers.registry import adapter_for
 from django.conf import settings
 from django.db import transaction
 
+from catalog.providers.registry import adapter_for
 from catalog.providers.types import JobStatus, PollFailure, PollResult, ProviderError
 from dispatch import backoff, capacity
 from dispatch.lifecycle import AT_PROVIDER_STATES, AttemptState

@@ -2,9 +2,8 @@
 
 from datetime import datetime
 
-from health.alerts import raise_alert, resolve_alert
-
 from dispatch.models import Attempt, Job
+from health.alerts import raise_alert, resolve_alert
 
 
 def submission_uncertain(attempt: Attempt, now: datetime) -> None:

@@ -159,7 +159,8 @@ def _counted_leases() -> dict[tuple[str, int], tuple[int, int]]:
             CapacityLease.objects.filter(released_at=None, **{f"{column}__isnull": False})
             .values_list(column)
             .annotate(
-                Count("pk", filter=Q(state=LeaseState.LIVE)), Count("pk", filter=Q(state=LeaseState.UNKNOWN))
+                live=Count("pk", filter=Q(state=LeaseState.LIVE)),
+                unknown=Count("pk", filter=Q(state=LeaseState.UNKNOWN)),
             )
         )
         counts |= {(kind.value, number): (live, unknown) for number, live, unknown in rows}

@@ -4,10 +4,10 @@ import logging
 from collections.abc import Callable
 from datetime import datetime, timedelta
 
-from catalog.providers.registry import adapter_for
 from django.conf import settings
 from django.db import transaction
 
+from catalog.providers.registry import adapter_for
 from catalog.providers.types import (
     Absent,
     Accepted,

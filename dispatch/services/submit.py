@@ -8,13 +8,13 @@ import logging
 from collections.abc import Callable
 from datetime import datetime, timedelta
 
-from catalog.providers.registry import adapter_for
 from django.conf import settings
 from django.db import IntegrityError, transaction
 from django_q.tasks import async_task
 
 from billing.authentication import is_usable
 from catalog.models import AdminState
+from catalog.providers.registry import adapter_for
 from catalog.providers.types import (
     Accepted,
     CompilePlan,
