@@ -295,7 +295,7 @@ class VolcengineArk:
         self,
         transport: Transport,
         client_request_key: str,
-        request_hash: str,  # noqa: ARG002 - Ark lists nothing that it could be matched with
+        request_hash: str,  # Ark lists nothing that it could be matched with
         supply: SupplyTarget,
         window: Window,
     ) -> RecoverResult:
@@ -317,7 +317,7 @@ class VolcengineArk:
 
     def parse_callback(
         self,
-        headers: Mapping[str, str],  # noqa: ARG002 - Ark signs nothing; the called address proves itself
+        headers: Mapping[str, str],  # unsigned; the called address proves itself
         body: bytes,
         *,
         query: Mapping[str, str],
