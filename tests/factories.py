@@ -269,7 +269,7 @@ class JobFactory(DjangoModelFactory):
     modality = factory.SelfAttribute("public_model.modality")
     requested_profile = factory.SelfAttribute("public_model.profile")
     request = factory.LazyAttribute(
-        lambda o: dict(VIDEO_REQUEST if o.modality == "video" else IMAGE_REQUEST, model=o.public_model.slug)
+        lambda o: dict(VIDEO_REQUEST if o.modality == "video" else IMAGE_REQUEST, modality=o.modality)
     )
     request_hash = factory.LazyAttribute(lambda o: document_hash(o.request))
     state = JobState.QUEUED

@@ -1,0 +1,92 @@
+"""From any id that somebody pastes to the page that shows it."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from django.urls import reverse
+
+from billing.models import Customer
+from catalog.models import Channel
+from dispatch.models import Asset, Attempt, Job, ProviderJob, SelectionRound
+from health.models import Alert
+
+LIMIT: Final = 20
+_LEAST: Final = 4  # characters after the prefix, below which an id says nothing
+
+
+@dataclass(frozen=True, slots=True)
+class Hit:
+    """`kind` is the word for what was found; `url` where it is shown."""
+
+    kind: str
+    label: str
+    url: str
+
+
+def find(text: str) -> list[Hit]:
+    """What the id, or its beginning, belongs to. The stored prefix decides the kind; what has none is looked
+    for as a provider's task id and as our reference at a provider."""
+    text = text.strip()
+    prefix, underscore, body = text.partition("_")
+    if underscore and prefix in _BY_PREFIX:
+        return _BY_PREFIX[prefix](text) if len(body) >= _LEAST else []
+    return _at_providers(text) if text else []
+
+
+def _job_url(public_id: str) -> str:
+    return reverse("job", args=[public_id])
+
+
+def _jobs(text: str) -> list[Hit]:
+    ids = Job.objects.filter(public_id__startswith=text).values_list("public_id", flat=True)[:LIMIT]
+    return [Hit("job", each, _job_url(each)) for each in ids]
+
+
+def _attempts(text: str) -> list[Hit]:
+    found = Attempt.objects.filter(public_id__startswith=text).values_list("public_id", "job__public_id")
+    return [Hit("attempt", own, f"{_job_url(job)}#{own}") for own, job in found[:LIMIT]]
+
+
+def _rounds(text: str) -> list[Hit]:
+    found = SelectionRound.objects.filter(public_id__startswith=text).values_list(
+        "public_id", "job__public_id", "number"
+    )
+    return [Hit("round", own, reverse("round", args=[job, number])) for own, job, number in found[:LIMIT]]
+
+
+def _outputs(text: str) -> list[Hit]:
+    found = Asset.objects.filter(public_id__startswith=text, attempt__isnull=False).values_list(
+        "public_id", "attempt__job__public_id"
+    )
+    return [Hit("output", own, f"{_job_url(job)}#outputs") for own, job in found[:LIMIT]]
+
+
+def _customers(text: str) -> list[Hit]:
+    found = Customer.objects.filter(public_id__startswith=text).values_list("public_id", "name")[:LIMIT]
+    return [Hit("customer", name, f"{reverse('jobs')}?customer={own}") for own, name in found]
+
+
+def _alerts(text: str) -> list[Hit]:
+    ids = Alert.objects.filter(public_id__startswith=text).values_list("public_id", flat=True)[:LIMIT]
+    return [Hit("alert", each, reverse("alert", args=[each])) for each in ids]
+
+
+_BY_PREFIX: Final[Mapping[str, Callable[[str], list[Hit]]]] = {
+    "job": _jobs,
+    "att": _attempts,
+    "rnd": _rounds,
+    "ast": _outputs,
+    "cus": _customers,
+    "alr": _alerts,
+}
+
+
+def _at_providers(text: str) -> list[Hit]:
+    # By all channels, since the index that finds these ids begins with the channel.
+    channels: Sequence[int] = list(Channel.objects.values_list("id", flat=True))
+    tasks = ProviderJob.objects.filter(channel__in=channels, provider_job_id=text)
+    ours = Attempt.objects.filter(channel__in=channels, client_request_key=text)
+    found = [*tasks.values_list("attempt__public_id", "attempt__job__public_id")[:LIMIT]]
+    found += ours.values_list("public_id", "job__public_id")[:LIMIT]
+    return [Hit("attempt", text, f"{_job_url(job)}#{own}") for own, job in dict(found).items()]

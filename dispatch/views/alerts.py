@@ -1,0 +1,102 @@
+"""Alerts: see them, own them, close them out. Acknowledging is not resolving."""
+
+from django.contrib import messages
+from django.db import transaction
+from django.http import Http404, HttpRequest, HttpResponse
+from django.shortcuts import redirect
+from django.utils import timezone
+from django.utils.translation import gettext as _
+from django.views.decorators.http import require_POST, require_safe
+
+from catalog.audit import record
+from dispatch.queries import alert_list
+from dispatch.queries.search import find
+from dispatch.templatetags.console import clock_text
+from dispatch.views.access import role_required
+from dispatch.views.session import local_next
+from dispatch.views.shell import answer_beat, page
+from health.alerts import acknowledge
+from health.models import Alert
+
+NOTE_LENGTH = 500
+
+
+@require_safe
+@role_required("viewer")
+def alerts(request: HttpRequest) -> HttpResponse:
+    now = timezone.now()
+    groups = alert_list.alert_groups(now)
+    last = alert_list.last_resolved() if groups.all_quiet else None
+    context = {"groups": groups, "last_resolved": last, "hide_strips": True}
+    return page(request, "console/alerts.html", context, now)
+
+
+@require_safe
+@role_required("viewer")
+def alert(request: HttpRequest, alert_id: str) -> HttpResponse:
+    now = timezone.now()
+    found = _found(alert_id)
+    context = {
+        "alert": found,
+        "similar": alert_list.similar(found, now),
+        "evidence": _evidence(found),
+        "hide_strips": True,
+        "note_length": NOTE_LENGTH,
+    }
+    return page(request, "console/alert.html", context, now)
+
+
+@require_POST
+@role_required("operator")
+def acknowledge_alert(request: HttpRequest, alert_id: str) -> HttpResponse:
+    """Records who and when. Twice, or by two people at once, records the first and says so."""
+    found = _found(alert_id)
+    note = request.POST.get("note", "").strip()[:NOTE_LENGTH]
+    now, by = timezone.now(), request.user.get_username()
+    with transaction.atomic():
+        first = acknowledge(found.pk, by, note, now)
+        if first:
+            record(by, "console", "acknowledge alert", f"alert:{found.public_id}", None, {"note": note}, now)
+    found.refresh_from_db()
+    messages.info(request, _acknowledged(found, first))
+    return redirect(local_next(request, "alert", found.public_id))
+
+
+@require_safe
+@role_required("viewer")
+def strips(request: HttpRequest) -> HttpResponse:
+    """The beat of every page: what is critical and not acknowledged, in strips, header and navigation."""
+    context = {
+        "hide_strips": request.GET.get("hide") == "1",
+        "strips_on": request.htmx.current_url_abs_path or "",  # type: ignore[attr-defined]
+    }
+    return answer_beat(request, "console/strips_beat.html", context, timezone.now())
+
+
+def _evidence(alert: Alert) -> list[tuple[str, str, str]]:
+    """What was measured: name, value, and where it is shown, or ""."""
+    kind, _colon, subject = alert.subject.partition(":")
+    values = {kind: subject, **alert.details}
+    return [(name, str(value), _page_of(str(value))) for name, value in values.items()]
+
+
+def _page_of(value: str) -> str:
+    hits = find(value) if value.startswith(("job_", "att_")) else []
+    return hits[0].url if len(hits) == 1 else ""
+
+
+def _acknowledged(alert: Alert, first: bool) -> str:
+    at = clock_text(alert.acknowledged_at) if alert.acknowledged_at else ""
+    said = (
+        _("Acknowledged by %(by)s at %(time)s. It is not resolved by that.")
+        if first
+        else _("Already acknowledged by %(by)s at %(time)s.")
+    )
+    return said % {"by": alert.acknowledged_by, "time": at}
+
+
+def _found(alert_id: str) -> Alert:
+    found = alert_list.find_alert(alert_id)
+    if found is None:
+        raise Http404
+    return found

@@ -1,0 +1,130 @@
+"""One selection round in the reader's language: the four steps, each candidate's outcome, the one switch."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from django.utils.translation import gettext as _
+
+from dispatch.lifecycle import FINAL_ATTEMPT_STATES, AttemptState
+from dispatch.models import Attempt, SelectionRound
+from dispatch.routing.explain import Explanation, explain
+from dispatch.routing.snapshot import SCHEMA
+
+
+@dataclass(frozen=True, slots=True)
+class CandidateRow:
+    """One candidate with its one outcome. Costs in micros of the policy's currency."""
+
+    key: str
+    supply: str
+    channel: str
+    tier: str
+    priority: int
+    outcome: str  # selected, ranked, excluded
+    step: int  # of the four
+    position: int | None = None
+    reason: str = ""  # stable code
+    sentence: str = ""  # translated
+    details: str = ""  # as recorded, English
+    health: str = ""
+    quote_micros: int | None = None
+    expected_cost_micros: int | None = None
+    band: int | None = None
+    free: int | None = None
+
+
+@dataclass(frozen=True)
+class Told:
+    """`explanation` is None for a snapshot in a form that this version can't read."""
+
+    round: SelectionRound
+    attempt: Attempt | None
+    explanation: Explanation | None
+    rows: Sequence[CandidateRow]
+    switch: str
+
+    @property
+    def could_take_it(self) -> int:
+        return self.explanation.selected + self.explanation.ranked if self.explanation else 0
+
+    @property
+    def selected(self) -> CandidateRow | None:
+        return next((row for row in self.rows if row.outcome == "selected"), None)
+
+
+def explained(found: SelectionRound, attempts: Sequence[Attempt]) -> Told:
+    """`attempts` are the job's, by number."""
+    attempt = next((each for each in attempts if each.selection_round_id == found.pk), None)
+    if found.snapshot.get("schema") != SCHEMA:
+        return Told(found, attempt, None, (), "")
+    explanation = explain(found.snapshot)
+    rows = [*_placed(explanation, found.snapshot), *_excluded(explanation, found.snapshot)]
+    return Told(found, attempt, explanation, rows, switch_state(attempts))
+
+
+def _placed(explanation: Explanation, recorded: Mapping[str, Any]) -> Iterator[CandidateRow]:
+    for place in explanation.places:
+        selected = place.position == 1
+        supply, channel = _supply_of(place.candidate, recorded)
+        yield CandidateRow(
+            key=place.candidate,
+            supply=supply,
+            channel=channel,
+            tier=place.tier,
+            priority=place.priority,
+            outcome="selected" if selected else "ranked",
+            step=3,
+            position=place.position,
+            sentence="" if selected else _lost(place.lost_by),
+            health=place.health,
+            quote_micros=place.quote_micros,
+            expected_cost_micros=place.expected_cost_micros,
+            band=place.band,
+            free=place.free,
+        )
+
+
+def _lost(key: str) -> str:
+    return _("Behind the selected one by: %(key)s.") % {"key": _(key)} if key else ""
+
+
+def _excluded(explanation: Explanation, recorded: Mapping[str, Any]) -> Iterator[CandidateRow]:
+    priorities = {(each["supply"], each["tier"]): each.get("priority", 0) for each in recorded["bindings"]}
+    for step in explanation.steps:
+        for removal in step.removed:
+            supply, channel = _supply_of(removal.candidate, recorded)
+            yield CandidateRow(
+                key=removal.candidate,
+                supply=supply,
+                channel=channel,
+                tier=removal.tier,
+                priority=priorities.get((supply, removal.tier), 0),
+                outcome="excluded",
+                step=step.number,
+                reason=removal.reason,
+                sentence=_(removal.sentence),
+                details=removal.details,
+                health=recorded["evidence"]["findings"][removal.candidate].get("health", ""),
+                quote_micros=removal.quote_micros,
+            )
+
+
+def _supply_of(key: str, recorded: Mapping[str, Any]) -> tuple[str, str]:
+    """A candidate's key is its supply, with `@tier` where it is bound in two."""
+    supply = key if key in recorded["supplies"] else key.rpartition("@")[0]
+    return supply, recorded["supplies"][supply]["channel"]
+
+
+def switch_state(attempts: Sequence[Attempt]) -> str:
+    """What became of the one switch: none_yet, used, available, not_needed, not_taken."""
+    if not attempts:
+        return "none_yet"
+    if len(attempts) > 1:
+        return "used"
+    only = attempts[0]
+    if only.state not in FINAL_ATTEMPT_STATES:
+        return "available"
+    if only.state in (AttemptState.SUCCEEDED, AttemptState.CANCELLED):
+        return "not_needed"
+    return "not_taken"

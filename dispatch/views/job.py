@@ -1,0 +1,80 @@
+"""The whole story of one job on one page."""
+
+from django.conf import settings
+from django.http import FileResponse, Http404, HttpRequest, HttpResponse, HttpResponseBase
+from django.shortcuts import render
+from django.utils import timezone
+from django.views.decorators.http import require_POST, require_safe
+
+from catalog.audit import record
+from dispatch.lifecycle import FINAL_JOB_STATES
+from dispatch.models import Asset, Job
+from dispatch.queries import job_story
+from dispatch.queries.timeline import timeline
+from dispatch.views.access import role_required
+from dispatch.views.explanation import explained
+from dispatch.views.request_words import facts_of
+from dispatch.views.shell import is_beat, page
+
+
+@require_safe
+@role_required("viewer")
+def job(request: HttpRequest, job_id: str) -> HttpResponse:
+    return _job_page(request, _found(job_id), content=None)
+
+
+@require_POST
+@role_required("viewer")
+def content(request: HttpRequest, job_id: str) -> HttpResponse:
+    """Shows what the customer wrote. It is personal data: that somebody looked is recorded."""
+    job = _found(job_id)
+    record(
+        request.user.get_username(),
+        "console",
+        "show content",
+        f"job:{job.public_id}",
+        None,
+        None,
+        timezone.now(),
+    )
+    if is_beat(request):
+        return render(request, "console/job.html#content", {"job": job, "content": job.request})
+    return _job_page(request, job, content=job.request)
+
+
+@require_safe
+@role_required("viewer")
+def output(_request: HttpRequest, job_id: str, asset_id: str) -> HttpResponseBase:
+    """A delivered file, for operators."""
+    asset = Asset.objects.filter(
+        public_id=asset_id, attempt__job__public_id=job_id, kind=Asset.Kind.OUTPUT
+    ).first()
+    path = settings.MEDIA_DIR / asset.path if asset else None
+    if asset is None or path is None or not path.is_file():
+        raise Http404
+    response = FileResponse(path.open("rb"), content_type=asset.content_type)
+    response.headers["Content-Disposition"] = f'inline; filename="{asset.public_id}{path.suffix}"'
+    response.headers["X-Content-Type-Options"] = "nosniff"
+    return response
+
+
+def _found(job_id: str) -> Job:
+    job = job_story.find_job(job_id)
+    if job is None:
+        raise Http404
+    return job
+
+
+def _job_page(request: HttpRequest, job: Job, content: object) -> HttpResponse:
+    now = timezone.now()
+    story = job_story.job_story(job)
+    context = {
+        "job": job,
+        "story": story,
+        "settled": job.state in FINAL_JOB_STATES,
+        "content": content,
+        "timeline": timeline(job.created_at, job_story.attempt_times(story, now), now),
+        "rounds": [explained(each, story.attempts) for each in story.rounds],
+        "asked": facts_of(job.request),
+    }
+    return page(request, "console/job.html", context, now)

@@ -1,0 +1,77 @@
+"""What stands around every page: environment, theme, strips, navigation; and a live region's answer."""
+
+import hashlib
+import re
+from collections.abc import Mapping
+from datetime import datetime
+from typing import Any, Final
+
+from django.conf import settings
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import render
+from django.utils import timezone
+from django.utils.functional import SimpleLazyObject
+from django.utils.translation import get_language
+
+from dispatch.queries.needs import unacknowledged_critical
+from dispatch.templatetags.console import clock_text
+from dispatch.views.access import roles_of
+
+THEMES: Final = ("light", "dark", "system")
+THEME_COOKIE: Final = "theme"
+_CSRF_FIELD: Final = re.compile(rb'name="csrfmiddlewaretoken" value="[^"]*"')
+_PRODUCTION: Final = "production"
+_LANG_TAGS: Final = {"zh-hans": "zh-Hans"}
+
+
+def shell(request: HttpRequest) -> dict[str, Any]:
+    """Context processor: what `base.html` needs. The strips are asked for only where they are shown."""
+    user = getattr(request, "user", None)
+    language = get_language() or settings.LANGUAGE_CODE
+    return {
+        "shell": {
+            "environment": settings.ENVIRONMENT_NAME,
+            "is_production": settings.ENVIRONMENT_NAME == _PRODUCTION,
+            "lang": _LANG_TAGS.get(language, language),
+            "language": language,
+            "theme": theme_of(request),
+            "now": timezone.now(),
+            "roles": SimpleLazyObject(lambda: roles_of(user) if user else frozenset()),
+            "alarms": SimpleLazyObject(unacknowledged_critical),
+        }
+    }
+
+
+def theme_of(request: HttpRequest) -> str:
+    chosen = request.COOKIES.get(THEME_COOKIE, "system")
+    return chosen if chosen in THEMES else "system"
+
+
+def is_beat(request: HttpRequest) -> bool:
+    """Whether a live region asks, and not a person (or a person's way back)."""
+    htmx = request.htmx  # type: ignore[attr-defined]
+    return bool(htmx) and not htmx.history_restore_request
+
+
+def page(request: HttpRequest, template: str, context: Mapping[str, Any], now: datetime) -> HttpResponse:
+    """The whole page, or for a live region's beat only its part `live`: 304 when it would be the same."""
+    values = {**context, "as_of": now, "is_beat": is_beat(request)}
+    response = answer_beat(request, f"{template}#live", values, now) if is_beat(request) else None
+    if response is None:
+        response = render(request, template, values)
+    response.headers["Vary"] = ", ".join(filter(None, (response.headers.get("Vary"), "HX-Request")))
+    return response
+
+
+def answer_beat(
+    request: HttpRequest, template: str, context: Mapping[str, Any], now: datetime
+) -> HttpResponse:
+    response = render(request, template, dict(context))
+    # A CSRF token is masked anew in each answer; that alone is no change.
+    tag = hashlib.sha256(_CSRF_FIELD.sub(b"", response.content)).hexdigest()[:16]
+    if request.headers.get("HX-PTag") == tag:
+        response = HttpResponse(status=304)
+    response.headers["HX-PTag"] = tag
+    response.headers["Console-As-Of"] = now.strftime("%Y-%m-%dT%H:%M:%SZ")
+    response.headers["Console-As-Of-Text"] = clock_text(now)
+    return response

@@ -1,0 +1,198 @@
+"""The words of the console: every stored code with its sentence, in the reader's language.
+
+Codes and values are stored, words are rendered: the same row reads in English and in Chinese."""
+
+from collections.abc import Mapping
+from typing import Final
+
+from django.utils.functional import Promise
+from django.utils.translation import gettext_lazy as _
+from django.utils.translation import pgettext_lazy
+
+type Words = Mapping[str, str | Promise]
+
+JOB_STATES: Final[Words] = {
+    "queued": _("Queued"),
+    "dispatching": _("Dispatching"),
+    "running": _("Running"),
+    "fetching_output": _("Fetching output"),
+    "cancel_requested": _("Cancel requested"),
+    "succeeded": _("Succeeded"),
+    "failed": _("Failed"),
+    "cancelled": _("Cancelled"),
+    "expired": _("Expired"),
+}
+ATTEMPT_STATES: Final[Words] = {
+    "ready": _("Ready"),
+    "submitting": _("Submitting"),
+    "submission_uncertain": _("Submission uncertain"),
+    "accepted": _("Accepted"),
+    "provider_queued": _("Queued at provider"),
+    "running": _("Running"),
+    "cancel_requested": _("Cancel requested"),
+    "outcome_uncertain": _("Outcome uncertain"),
+    "generated": _("Generated"),
+    "fetching": _("Fetching output"),
+    "succeeded": _("Succeeded"),
+    "failed": _("Failed"),
+    "cancelled": _("Cancelled"),
+    "abandoned": _("Abandoned"),
+}
+MODALITIES: Final[Words] = {"video": _("Video"), "image": _("Image")}
+SERVICE_CLASSES: Final[Words] = {
+    "interactive": _("Interactive"),
+    "standard": pgettext_lazy("service class", "Standard"),
+    "batch": pgettext_lazy("service class", "Batch"),
+}
+# "Degraded" in three families, each with its own noun outside its column.
+TIERS: Final[Words] = {
+    "exact": pgettext_lazy("tier", "exact"),
+    "fallback": pgettext_lazy("tier", "fallback"),
+    "degraded": pgettext_lazy("tier", "degraded"),
+}
+TIER_NAMES: Final[Words] = {
+    "exact": _("tier exact"),
+    "fallback": _("tier fallback"),
+    "degraded": _("tier degraded"),
+}
+HEALTH: Final[Words] = {
+    "healthy": pgettext_lazy("health", "Healthy"),
+    "degraded": pgettext_lazy("health", "Degraded"),
+    "circuit_open": pgettext_lazy("health", "Circuit open"),
+    "probing": pgettext_lazy("health", "Probing"),
+    "recovering": pgettext_lazy("health", "Recovering"),
+    "disabled": pgettext_lazy("health", "Disabled"),
+}
+SEVERITIES: Final[Words] = {"critical": _("Critical"), "warning": _("Warning"), "info": _("Information")}
+INPUTS: Final[Words] = {
+    "reference_images": _("reference images"),
+    "reference_videos": _("reference videos"),
+    "reference_audios": _("reference audio"),
+}
+KINDS: Final[Words] = {  # of what search finds
+    "job": _("Job"),
+    "attempt": _("Attempt"),
+    "round": _("Selection round"),
+    "output": _("Output"),
+    "customer": _("Customer"),
+    "alert": _("Alert"),
+}
+EVENT_KINDS: Final[Words] = {
+    "submit": _("Submission"),
+    "poll": _("Status"),
+    "callback": _("Callback"),
+    "cancel": _("Cancel"),
+    "recover": _("Look-up"),
+    "fetch": _("Output"),
+}
+ERROR_CATEGORIES: Final[Words] = {
+    "content": _("content refused"),
+    "request": _("request"),
+    "supply": _("supply"),
+    "capacity": _("capacity"),
+    "unknown": _("outcome unknown"),
+}
+USAGE_KINDS: Final[Words] = {
+    "expected": _("Expected at acceptance"),
+    "reversal": _("Expectation taken back"),
+    "settled": _("Settled"),
+    "correction": _("Correction"),
+}
+CREDIT_KINDS: Final[Words] = {
+    "deposit": _("Deposit"),
+    "reserve": _("Reserved at admission"),
+    "release": _("Reserve released"),
+    "charge": _("Charged"),
+    "correction": _("Correction"),
+}
+OUTCOMES: Final[Words] = {
+    "selected": _("Selected"),
+    "ranked": _("Ranked"),
+    "excluded": _("Excluded"),
+}
+ROUND_OUTCOMES: Final[Words] = {
+    "chosen": _("A supply was selected"),
+    "waiting_capacity": _("Nobody was selected: waiting for capacity"),
+    "no_candidate": _("Nobody was selected: no candidate was left"),
+}
+SWITCHES: Final[Words] = {  # of dispatch.views.explanation.switch_state
+    "none_yet": _("No attempt yet: one switch is possible later."),
+    "used": _("The switch is used: attempt 2 is the last."),
+    "available": _("Still possible, if this attempt fails for the supply's sake."),
+    "not_needed": _("Not needed."),
+    "not_taken": _("Not taken: the failure forbids it, or nobody else could."),
+}
+WAITING: Final[Words] = {  # why a queued job has no attempt
+    "waiting_capacity": _("Waiting for a free slot: those who could take it are full."),
+    "no_candidate": _("Waiting: nobody who serves this model can take it right now."),
+    "unseen": _("Queued: the next scan will look at it."),
+}
+SETTINGS: Final[Words] = {  # of a normalized request
+    "mode": _("Mode"),
+    "duration_s": _("Duration (s)"),
+    "resolution": _("Resolution"),
+    "aspect_ratio": _("Aspect ratio"),
+    "fps": _("Frames per second"),
+    "audio": _("Sound"),
+    "seed": _("Seed"),
+    "sample_count": _("Results"),
+    "n": _("Results"),
+    "size": _("Size"),
+    "reference_images": _("Reference images"),
+    "reference_videos": _("Reference videos"),
+    "reference_audios": _("Reference audio"),
+    "first_frame": _("First frame"),
+    "last_frame": _("Last frame"),
+    "real_person": _("Shows real persons"),
+    "billing_mode": _("Billing mode"),
+    "degradation": _("Degradation"),
+    "routing_mode": _("Routing"),
+    "regions": _("Regions"),
+}
+YES_NO: Final[Words] = {"yes": _("yes"), "no": _("no")}
+PHASES: Final[Words] = {  # of dispatch.queries.timeline
+    "queue": _("waiting"),
+    "prepare": _("selected"),
+    "submit": _("submitting"),
+    "uncertain": _("outcome unknown"),
+    "run": _("at the provider"),
+    "deliver": _("fetching output"),
+}
+ORDERS: Final[Words] = {
+    "stable_first": _("stability first"),
+    "cost_first": _("cost first"),
+    "manual_priority": _("manual priority"),
+    "weighted": _("weighted"),
+}
+ALERTS: Final[Words] = {
+    "exact_unavailable": _("No exact supply was available; another tier took the work."),
+    "degradation_active": _("Results are being delivered degraded: inputs are dropped."),
+    "emergency_override": _("The emergency availability override lifted the cost multipliers."),
+    "channel_circuit_open": _("The channel's circuit is open: nothing is sent to it."),
+    "supply_circuit_open": _("The supply's circuit is open: nothing is sent to it."),
+    "submission_uncertain": _("It is not known whether the provider accepted a submission."),
+    "submission_abandoned": _("A submission was given up with its outcome unknown; it may have been paid."),
+    "unknown_slots_full": _("Slots with unknown outcome have reached their limit."),
+    "lease_drift": _("Counted slots and leases disagree."),
+    "output_lost": _("A generated output could not be stored and is lost."),
+    "stuck_attempt": _("An attempt is past its time and its outcome is not known."),
+    "refusal_first": _("A provider refused content for the first time."),
+    "refusal_frozen": _("A provider refused the same content too often; it is not sent there again."),
+    "unknown_provider_status": _("A provider sent a status that the adapter does not know."),
+    "cost_per_success_over": _("The cost of a success is over its limit."),
+    "reconciliation_delta": _("The provider's bill and the ledger differ."),
+    "no_dispatcher": _("No dispatcher is running: nothing new is sent."),
+    "credential_expiring": _("A channel's credential is about to expire."),
+    "capability_mismatch": _("A provider refused what its capability document promises."),
+    "unmatched_charge": _("A provider charged for something the ledger does not know."),
+    "submission_unknown_surge": _("Submissions with unknown outcome are piling up."),
+    "provider_errors_and_timeouts": _("A provider's errors and timeouts are above normal."),
+    "failover_rate_high": _("More jobs than usual need a second supply."),
+    "safety_rate_shift": _("The rate of content refusals has shifted."),
+    "latency_over_baseline": _("Generation takes longer than normal."),
+}
+
+
+def word(words: Words, code: str) -> str:
+    """The code itself where it has no word: a new code is shown, not hidden."""
+    return str(words.get(code, code))
