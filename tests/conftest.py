@@ -6,6 +6,7 @@ import pytest
 from django.db import connection
 from django.test import TransactionTestCase
 
+from dispatch import live_catalogue, selection_facts
 from tests.engine import Engine, running_engine
 
 _flush = TransactionTestCase._fixture_teardown
@@ -24,6 +25,13 @@ def _flush_append_only_tables_too(self: TransactionTestCase) -> None:
     finally:
         with connection.cursor() as cursor:
             cursor.execute("SET session_replication_role = origin")
+
+
+@pytest.fixture(autouse=True)
+def _nothing_kept_in_memory() -> None:
+    """Each test has a database of its own, in which revision numbers and row ids begin again."""
+    live_catalogue._kept.clear()
+    selection_facts._kept_statistics.clear()
 
 
 @pytest.fixture(autouse=True, scope="session")
