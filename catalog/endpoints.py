@@ -13,10 +13,10 @@ def normalized_endpoint(base_url: str) -> str:
     """`scheme://host:port/prefix`, equal for two spellings of one endpoint. Raises EndpointError."""
     parts = urlsplit(base_url.strip())
     scheme = parts.scheme.lower()
-    if scheme not in _DEFAULT_PORTS:
-        raise EndpointError(f"{base_url!r} starts neither with https:// nor with http://")
     if parts.username is not None or parts.query or parts.fragment:
         raise EndpointError(f"{parts.hostname}: a base address has no user, password, query or fragment")
+    if scheme not in _DEFAULT_PORTS:
+        raise EndpointError(f"{base_url!r} starts neither with https:// nor with http://")
     host, port = _host(base_url, parts.hostname), _port(base_url) or _DEFAULT_PORTS[scheme]
     return f"{scheme}://{host}:{port}{_prefix(parts.path)}"
 

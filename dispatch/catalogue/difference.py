@@ -118,8 +118,8 @@ def as_yaml(value: Any, flow: bool | None = None) -> str:
 class _Dumper(yaml.SafeDumper):
     """Indents lists below their key, and never writes an anchor."""
 
-    def ignore_aliases(self, data: Any) -> bool:  # noqa: ARG002
+    def ignore_aliases(self, data: Any) -> bool:
         return True
 
-    def increase_indent(self, flow: bool = False, indentless: bool = False) -> None:  # noqa: ARG002
+    def increase_indent(self, flow: bool = False, indentless: bool = False) -> None:
         super().increase_indent(flow, False)

@@ -72,9 +72,9 @@ def _address(written: Any, environment: Mapping[str, str]) -> str:
 
 def _secrets(entries: Entry, environment: Mapping[str, str]) -> dict[str, str]:
     return {
-        slug: environment[channel["credential"]["env"]]
+        slug: secret
         for slug, channel in entries["channels"].items()
-        if channel.get("credential") and environment.get(channel["credential"]["env"])
+        if channel.get("credential") and (secret := environment.get(channel["credential"]["env"], "").strip())
     }
 
 

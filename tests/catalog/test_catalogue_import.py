@@ -360,10 +360,11 @@ def test_check_names_file_line_and_path_and_ends_with_2(demo_file: Path) -> None
         demo_file.read_text().splitlines().index("      - {supply: singapore-seedance-2-0, tier: fallbak}")
         + 1
     )
+    errors = io.StringIO()
     with pytest.raises(CommandError) as caught:
-        catalogue("check", str(demo_file))
+        call_command("catalogue", "check", str(demo_file), stderr=errors)
     assert caught.value.returncode == 2
-    assert str(caught.value).startswith(
+    assert errors.getvalue().startswith(
         f"{demo_file}:{line}: public_models.seedance-2.0-933.bindings[1].tier: "
     )
 

@@ -56,7 +56,8 @@ def test_what_is_no_base_address_is_refused(address: str) -> None:
         normalized_endpoint(address)
 
 
-def test_a_refusal_never_repeats_a_password() -> None:
+@pytest.mark.parametrize("scheme", ["https", "ftp"])
+def test_a_refusal_never_repeats_a_password(scheme: str) -> None:
     with pytest.raises(EndpointError) as caught:
-        normalized_endpoint("https://user:hunter2@ark.example.com")
+        normalized_endpoint(f"{scheme}://user:hunter2@ark.example.com")
     assert "hunter2" not in str(caught.value)

@@ -39,7 +39,7 @@ class Command(BaseCommand):
         try:
             {"export": self._export, "import": self._import, "check": self._check}[options["verb"]](options)
         except InvalidCatalogue as error:
-            raise CommandError(_report(options["file"], error), returncode=2) from error
+            raise self._told(options["file"], error) from error
         except (StaleRevision, VaultError) as error:
             raise CommandError(str(error)) from error
 
@@ -76,6 +76,13 @@ class Command(BaseCommand):
         if not plan.changes:
             self.stdout.write("Nothing to change.")
 
+    def _told(self, file: str, error: InvalidCatalogue) -> CommandError:
+        """Each problem on a line of its own, in the form that editors jump to."""
+        name = "standard input" if file == STANDARD_STREAM else file
+        for each in error.problems:
+            self.stderr.write(f"{name}:{each.line}: {each.path}: {each.message}")
+        return CommandError(f"{name} cannot be used; nothing was changed.", returncode=2)
+
     def _confirmed(self, file: str) -> bool:
         if file == STANDARD_STREAM or not sys.stdin.isatty():
             raise CommandError("There is nobody to ask: say --yes to apply, or --dry-run to try.")
@@ -89,8 +96,3 @@ def _read(file: str) -> str:
         return Path(file).read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
         raise CommandError(f"{file} cannot be read: {error}", returncode=2) from error
-
-
-def _report(file: str, error: InvalidCatalogue) -> str:
-    name = "standard input" if file == STANDARD_STREAM else file
-    return "\n".join(f"{name}:{each.line}: {each.path}: {each.message}" for each in error.problems)
