@@ -3,17 +3,17 @@
 The services of this app call it inside their transaction; nothing else writes a circuit."""
 
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import asdict, dataclass, replace
 from datetime import datetime
 
 from catalog.models import Channel, Supply
 from health.alerts import raise_alert, resolve_alert
-from health.circuit import Change, Circuit, Evidence, State, Subject, advance
+from health.circuit import Change, Circuit, Evidence, Kind, State, Subject, advance
 from health.models import HealthEvent
 from health.parameters import Parameters
 from health.replay import by_second, circuit_document, evidence_document, moment
-from health.repository import Pause, circuit_of, locked_rows, parameters_in_force, store, stored_rows
+from health.repository import Pause, Policies, circuit_of, locked_rows, store, stored_rows
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,6 +21,7 @@ class Piece:
     """Evidence for the circuit of one channel or supply, and where it came from."""
 
     subject_id: int
+    channel_id: int  # the supply's, or the channel itself
     evidence: Evidence
     attempt: str = ""  # public id
     actor: str = ""
@@ -28,19 +29,17 @@ class Piece:
     pause: Pause | None = None
 
 
-def take(subject: Subject, pieces: Sequence[Piece], now: datetime) -> list[HealthEvent]:
-    """Gives `pieces` to their circuits in their order, and returns the events of what changed.
-
-    Most pieces change nothing (a healthy channel's success): those lock and write nothing."""
-    parameters = parameters_in_force(subject, {piece.subject_id for piece in pieces})
+def take(subject: Subject, pieces: Iterable[Piece], policies: Policies, now: datetime) -> list[HealthEvent]:
+    """Gives `pieces` to their circuits in their order, and returns the events of what changed."""
     by_subject: dict[int, list[Piece]] = defaultdict(list)
     for piece in pieces:
-        by_subject[piece.subject_id].append(piece)
-    moved = _moved(subject, by_subject, parameters)
+        if piece.pause or piece.evidence.kind is not Kind.NONE:
+            by_subject[piece.subject_id].append(piece)
+    if subject is Subject.CHANNEL:
+        by_subject = _without_inert(by_subject, policies)
     events = []
-    for subject_id, row in locked_rows(subject, moved).items():
-        before = circuit_of(row)
-        after, of_row = _advanced(before, by_subject[subject_id], parameters[subject_id], now)
+    for subject_id, row in locked_rows(subject, by_subject).items():
+        after, of_row = _advanced(circuit_of(row), by_subject[subject_id], policies, now)
         store(row, after, _latest_pause(by_subject[subject_id]), now)
         events += of_row
     HealthEvent.objects.bulk_create(events)
@@ -49,23 +48,29 @@ def take(subject: Subject, pieces: Sequence[Piece], now: datetime) -> list[Healt
     return events
 
 
-def _moved(
-    subject: Subject, by_subject: dict[int, list[Piece]], parameters: dict[int, Parameters]
-) -> list[int]:
-    rows = stored_rows(subject, by_subject)
-    return [
-        subject_id
-        for subject_id, pieces in by_subject.items()
-        if _moves(
-            circuit_of(rows[subject_id]) if subject_id in rows else Circuit(subject),
-            pieces,
-            parameters[subject_id],
-        )
-    ]
+def _without_inert(by_channel: dict[int, list[Piece]], policies: Policies) -> dict[int, list[Piece]]:
+    """A healthy channel's success changes nothing, and most pieces are one: those need no lock."""
+    rows = stored_rows(Subject.CHANNEL, by_channel)
+    circuits = {channel: circuit_of(rows[channel]) for channel in rows}
+    return {
+        channel: pieces
+        for channel, pieces in by_channel.items()
+        if any(_moves(circuits.get(channel, _UNTRIED_CHANNEL), piece, policies) for piece in pieces)
+    }
 
 
-def _moves(circuit: Circuit, pieces: Iterable[Piece], parameters: Parameters) -> bool:
-    return any(piece.pause or advance(circuit, piece.evidence, parameters)[0] != circuit for piece in pieces)
+_UNTRIED_CHANNEL = Circuit(Subject.CHANNEL)
+
+
+def _moves(circuit: Circuit, piece: Piece, policies: Policies) -> bool:
+    return (
+        piece.pause is not None
+        or advance(circuit, piece.evidence, _parameters(circuit, piece, policies))[0] != circuit
+    )
+
+
+def _parameters(circuit: Circuit, piece: Piece, policies: Policies) -> Parameters:
+    return policies.in_force(circuit.subject, piece.subject_id, piece.channel_id)
 
 
 def _latest_pause(pieces: Iterable[Piece]) -> Pause | None:
@@ -74,10 +79,11 @@ def _latest_pause(pieces: Iterable[Piece]) -> Pause | None:
 
 
 def _advanced(
-    circuit: Circuit, pieces: Iterable[Piece], parameters: Parameters, now: datetime
+    circuit: Circuit, pieces: Iterable[Piece], policies: Policies, now: datetime
 ) -> tuple[Circuit, list[HealthEvent]]:
     events = []
     for piece in pieces:
+        parameters = _parameters(circuit, piece, policies)
         circuit, change = advance(circuit, piece.evidence, parameters)
         circuit = replace(circuit, window=by_second(circuit.window))
         if change:

@@ -7,11 +7,12 @@ from typing import Any
 
 from django.db.models import Q
 
-from catalog.models import Supply
 from health.circuit import Circuit, State, Subject
 from health.models import ChannelHealth, CircuitRow, HealthPolicy, SupplyHealth
 from health.parameters import Parameters, parse_parameters
 from health.replay import correlations_document, parse_correlations, parse_window, window_document
+
+# ---- circuits
 
 ROWS: Mapping[Subject, type[CircuitRow]] = {Subject.CHANNEL: ChannelHealth, Subject.SUPPLY: SupplyHealth}
 
@@ -92,36 +93,31 @@ def store(row: CircuitRow, circuit: Circuit, pause: Pause | None, now: datetime)
         type(row)._default_manager.filter(pk=row.pk).update(version=row.version + 1, **changed)
 
 
-def parameters_in_force(subject: Subject, ids: Collection[int]) -> dict[int, Parameters]:
-    """By id: the installation's, overlaid by the channel's, overlaid by the supply's."""
-    newest = _newest_policies(subject, ids)
-    if not newest:
-        return dict.fromkeys(ids, Parameters())
-    return {
-        subject_id: parse_parameters(*(newest[key] for key in layers if key in newest))
-        for subject_id, layers in _layers(subject, ids).items()
-    }
+# ---- policies
+
+type _PolicyKey = tuple[int | None, int | None]  # channel, supply; (None, None): the installation
 
 
-type _PolicyKey = tuple[int | None, int | None]  # channel, supply
+@dataclass(frozen=True, slots=True)
+class Policies:
+    """The newest policies that concern some channels and supplies."""
+
+    newest: Mapping[_PolicyKey, Mapping[str, Any]]
+
+    def in_force(self, subject: Subject, subject_id: int, channel_id: int) -> Parameters:
+        """The installation's, overlaid by the channel's, overlaid by the supply's."""
+        if not self.newest:
+            return _DEFAULTS
+        supply_id = subject_id if subject is Subject.SUPPLY else None
+        keys = dict.fromkeys([(None, None), (channel_id, None), (None, supply_id)])
+        return parse_parameters(*(self.newest[key] for key in keys if key in self.newest))
 
 
-def _newest_policies(subject: Subject, ids: Collection[int]) -> dict[_PolicyKey, dict[str, Any]]:
-    concerned = Q(channel=None, supply=None)
-    if subject is Subject.CHANNEL:
-        concerned |= Q(channel__in=ids)
-    else:
-        concerned |= Q(supply__in=ids) | Q(channel__in=Supply.objects.filter(pk__in=ids).values("channel"))
-    rows = (
-        HealthPolicy.objects.filter(concerned)
-        .order_by("channel", "supply", "-version")
-        .distinct("channel", "supply")
-    )
-    return {(row.channel_id, row.supply_id): row.parameters for row in rows}
+_DEFAULTS = Parameters()
 
 
-def _layers(subject: Subject, ids: Collection[int]) -> dict[int, list[_PolicyKey]]:
-    if subject is Subject.CHANNEL:
-        return {channel: [(None, None), (channel, None)] for channel in ids}
-    channels = Supply.objects.filter(pk__in=ids).values_list("pk", "channel")
-    return {supply: [(None, None), (channel, None), (None, supply)] for supply, channel in channels}
+def policies_of(channel_ids: Collection[int], supply_ids: Collection[int]) -> Policies:
+    concerned = Q(channel=None, supply=None) | Q(channel__in=channel_ids) | Q(supply__in=supply_ids)
+    rows = HealthPolicy.objects.filter(concerned).order_by("channel", "supply", "-version")
+    newest = rows.distinct("channel", "supply").values_list("channel", "supply", "parameters")
+    return Policies({(channel, supply): parameters for channel, supply, parameters in newest})

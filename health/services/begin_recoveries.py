@@ -9,6 +9,7 @@ from django.db.models import F, Value
 from health.circuit import Evidence, Kind, State, Subject
 from health.circuits import Piece, take
 from health.models import ChannelHealth, HealthEvent, SupplyHealth
+from health.repository import policies_of
 
 
 def begin_recoveries(now: datetime, account_passes: Callable[[int], bool]) -> list[HealthEvent]:
@@ -23,8 +24,9 @@ def begin_recoveries(now: datetime, account_passes: Callable[[int], bool]) -> li
         if channel_id not in answers:
             answers[channel_id] = account_passes(channel_id)
         kind = Kind.TICK if answers[channel_id] else Kind.CHECK_FAILED
+        piece = Piece(subject_id, channel_id, Evidence(now, kind))
         with transaction.atomic():
-            events += take(Subject(subject), [Piece(subject_id, Evidence(now, kind))], now)
+            events += take(Subject(subject), [piece], policies_of([channel_id], [subject_id]), now)
     return events
 
 

@@ -11,7 +11,7 @@ from health.circuit import Evidence, Kind, Subject
 from health.circuits import Piece, take
 from health.effects import health_effect
 from health.models import HealthEvent
-from health.repository import Pause
+from health.repository import Pause, policies_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,9 +33,11 @@ def record_evidence(pieces: Sequence[AttemptEvidence], now: datetime) -> list[He
 
     Part of the transaction that settles the attempts. A batch is one call: rows are locked channels first,
     each kind by id, so that two batches never wait for each other in a circle."""
+    policies = policies_of({one.channel_id for one in pieces}, {one.supply_id for one in pieces})
     with transaction.atomic(savepoint=False):
-        events = take(Subject.CHANNEL, [_piece(one, Subject.CHANNEL, now) for one in pieces], now)
-        events += take(Subject.SUPPLY, [_piece(one, Subject.SUPPLY, now) for one in pieces], now)
+        events = []
+        for subject in (Subject.CHANNEL, Subject.SUPPLY):
+            events += take(subject, [_piece(one, subject, now) for one in pieces], policies, now)
     return events
 
 
@@ -47,6 +49,7 @@ def _piece(one: AttemptEvidence, subject: Subject, now: datetime) -> Piece:
         code = one.error.code
     return Piece(
         subject_id=one.channel_id if of_channel else one.supply_id,
+        channel_id=one.channel_id,
         evidence=Evidence(
             at=now,
             kind=kind,

@@ -5,9 +5,11 @@ from datetime import datetime
 from django.db import transaction
 
 from catalog import audit
+from catalog.models import Supply
 from health.circuit import Evidence, Kind, Subject
 from health.circuits import Piece, named, take
 from health.models import HealthEvent
+from health.repository import policies_of
 
 
 def disable(
@@ -42,9 +44,12 @@ def _switch(
     reason: str,
     now: datetime,
 ) -> HealthEvent | None:
-    piece = Piece(subject_id, Evidence(now, kind), actor=actor.name, reason=reason)
+    channel_id = subject_id
+    if subject is Subject.SUPPLY:
+        channel_id = Supply.objects.values_list("channel_id", flat=True).get(pk=subject_id)
+    piece = Piece(subject_id, channel_id, Evidence(now, kind), actor=actor.name, reason=reason)
     with transaction.atomic():
-        events = take(subject, [piece], now)
+        events = take(subject, [piece], policies_of([channel_id], [subject_id]), now)
         for event in events:
             audit.record(
                 actor.name,
