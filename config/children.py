@@ -44,10 +44,15 @@ def stop_group(process: subprocess.Popen[bytes], number: int, within_s: float) -
 
 def sweep_group(process: subprocess.Popen[bytes]) -> int:
     """Kills everything that is left in the group that this process leads; returns its exit code."""
+    kill_group(process.pid)
+    return process.wait()
+
+
+def kill_group(leader: int) -> None:
+    """Kills every process of the group that this one leads or led."""
     # PermissionError is what macOS answers when only zombies are left.
     with contextlib.suppress(ProcessLookupError, PermissionError):
-        os.killpg(process.pid, signal.SIGKILL)
-    return process.wait()
+        os.killpg(leader, signal.SIGKILL)
 
 
 def is_alive(pid: int) -> bool:

@@ -1,31 +1,31 @@
-"""A django-q2 cluster that can be relied on: one that stops when told, and a guard that replaces it.
+"""A django-q2 cluster that can be relied on: one that stops when told, under a guard that replaces it.
 
 A cluster can hang without a sign (a killed worker took the queue's lock with it) or live on without its head.
-So it runs in a session of its own, below a guard that asks the database whether its bells are answered."""
+So it runs in a session of its own, below a guard that asks the database whether its bells are answered. The
+guard forks it, with everything imported already: a replacement works at once, and the memory is shared."""
 
 import logging
+import multiprocessing
 import os
 import signal
-import subprocess
 import time
-from collections.abc import Callable, Sequence
+from multiprocessing.context import ForkProcess
 from types import FrameType
 
-from django.db import InterfaceError, OperationalError, connection
+from django.db import InterfaceError, OperationalError, connection, connections
 from django.utils import timezone
 from django_q.cluster import Cluster
 from django_q.models import OrmQ
 
-from config.children import die_with_parent, signal_when_parent_dies, stop_group, sweep_group
+from config.children import kill_group, signal_when_parent_dies
 from config.stopping import StopRequest
 from dispatch import pulse
 
 logger = logging.getLogger(__name__)
 
-LOOK_EVERY_S = 1.0
-# A new cluster imports the whole of Django before it can answer.
-JUDGE_AFTER_S = 8.0
-_STEADY_AFTER_S = 10.0
+LOOK_EVERY_S = 0.5
+JUDGE_AFTER_S = 10.0  # of its life: the bells that its predecessor left are no fault of a new cluster
+_STEADY_AFTER_S = 30.0
 _SLOWEST_RESTART_S = 10.0
 
 
@@ -41,88 +41,96 @@ class SafeCluster(Cluster):
         super().sig_handler(signum, frame)
 
 
-def run_cluster() -> None:
-    """Runs the cluster that Q_CLUSTER_NAME names in this process, until SIGTERM."""
-    # Without their head its processes would go on unwatched: each dies with the one that forked it.
-    os.register_at_fork(after_in_child=lambda: signal_when_parent_dies(signal.SIGKILL))
-    cluster = SafeCluster()
-    cluster.start()
-    cluster.sentinel.join()
-
-
-def look(cluster: str) -> bool:
-    """Whether the cluster hangs. A database that doesn't answer says nothing about it."""
-    try:
-        return pulse.is_hung(cluster, timezone.now())
-    except (OperationalError, InterfaceError) as error:
-        logger.warning("The guard cannot look after its cluster: %s", error, extra={"cluster": cluster})
-        connection.close()
-        return False
-
-
-def give_back(cluster: str) -> None:
-    """Lets the next cluster take at once what the last one had taken and not finished. Should another host's
-    cluster be at work on one of these, the task's claim decides."""
-    try:
-        now = timezone.now()
-        OrmQ.objects.filter(key=cluster, lock__gt=now).update(lock=now)
-    except (OperationalError, InterfaceError) as error:
-        logger.warning("Unfinished tasks wait for their retry: %s", error, extra={"cluster": cluster})
-        connection.close()
-
-
 class ClusterGuard:
-    """Keeps one cluster process at work, and replaces it when it ends or hangs."""
+    """Keeps the cluster at work that Q_CLUSTER_NAME names, and replaces it when it ends or hangs."""
 
-    def __init__(
-        self,
-        cluster: str,
-        command: Sequence[str],
-        request: StopRequest,
-        *,
-        grace_s: float,
-        is_hung: Callable[[str], bool] = look,
-        give_back: Callable[[str], None] = give_back,
-    ) -> None:
+    def __init__(self, cluster: str, request: StopRequest, grace_s: float) -> None:
         self.cluster = cluster
-        self.command = command
         self.request = request
         self.grace_s = grace_s
-        self.is_hung = is_hung
-        self.give_back = give_back
         self._restart_wait_s = 0.0
 
     def run(self) -> None:
         """Until asked to stop; then its tasks have `grace_s` to end before they are killed."""
         while not self.request.wait(self._restart_wait_s):
-            process, started_s = self._spawn(), time.monotonic()
-            why = self._watch(process, started_s)
-            if not why:
-                stop_group(process, signal.SIGTERM, self.grace_s)
-                return
-            sweep_group(process)
-            self.give_back(self.cluster)
-            logger.error("A worker cluster %s and is replaced", why, extra={"cluster": self.cluster})
-            self._pace(time.monotonic() - started_s)
+            head, started_s = self._fork(), time.monotonic()
+            try:
+                why = self._watch(head, started_s)
+                if not why:
+                    head.terminate()
+                    head.join(self.grace_s)
+            finally:
+                _end(head)
+            if why:
+                logger.error("A worker cluster %s and is replaced", why, extra={"cluster": self.cluster})
+                self._give_back()
+                self._pace(time.monotonic() - started_s)
 
-    def _spawn(self) -> subprocess.Popen[bytes]:
-        return subprocess.Popen(
-            self.command,
-            env={**os.environ, "Q_CLUSTER_NAME": self.cluster},
-            start_new_session=True,
-            preexec_fn=die_with_parent(signal.SIGKILL),
+    def _fork(self) -> ForkProcess:
+        connections.close_all()  # else both would speak through one socket
+        head = multiprocessing.get_context("fork").Process(
+            target=_run_cluster, args=(self.request, os.getpid())
         )
+        head.start()
+        return head
 
-    def _watch(self, process: subprocess.Popen[bytes], started_s: float) -> str:
+    def _watch(self, head: ForkProcess, started_s: float) -> str:
         """Why the cluster must be replaced; empty when we were asked to stop."""
         while not self.request.wait(LOOK_EVERY_S):
-            if process.poll() is not None:
-                return f"ended with {process.returncode}"
-            if time.monotonic() - started_s > JUDGE_AFTER_S and self.is_hung(self.cluster):
+            if not head.is_alive():
+                return f"ended with {head.exitcode}"
+            if time.monotonic() - started_s > JUDGE_AFTER_S and self._hangs():
                 return "answers no bell"
         return ""
 
+    def _hangs(self) -> bool:
+        try:
+            return pulse.is_hung(self.cluster, timezone.now())
+        except (OperationalError, InterfaceError) as error:
+            # A database that doesn't answer says nothing about the cluster.
+            self._lost_database("it cannot look after its cluster", error)
+            return False
+
+    def _give_back(self) -> None:
+        """Lets the next cluster take at once what the last one had taken and not finished. Should another
+        host's cluster be at work on one of these, the task's claim decides."""
+        now = timezone.now()
+        try:
+            OrmQ.objects.filter(key=self.cluster, lock__gt=now).update(lock=now)
+        except (OperationalError, InterfaceError) as error:
+            self._lost_database("unfinished tasks wait for their retry", error)
+
+    def _lost_database(self, what_follows: str, error: Exception) -> None:
+        logger.warning(
+            "The guard lost the database, %s: %s", what_follows, error, extra={"cluster": self.cluster}
+        )
+        connection.close()
+
     def _pace(self, lived_s: float) -> None:
         # The first replacement comes at once; a cluster that can't live is tried more and more slowly.
-        again = max(1.0, self._restart_wait_s * 2)
-        self._restart_wait_s = 0.0 if lived_s > _STEADY_AFTER_S else min(again, _SLOWEST_RESTART_S)
+        slower_s = min(max(1.0, self._restart_wait_s * 2), _SLOWEST_RESTART_S)
+        self._restart_wait_s = 0.0 if lived_s > _STEADY_AFTER_S else slower_s
+
+
+def _run_cluster(request: StopRequest, guard: int) -> None:
+    """The head of the cluster, until SIGTERM."""
+    os.setsid()
+    request.leave_to_parent()
+    # Without their head the processes of a cluster go on unwatched: each dies with the one that forked it.
+    os.register_at_fork(after_in_child=_die_with_parent)
+    _die_with_parent()
+    if os.getppid() != guard:
+        return
+    cluster = SafeCluster()
+    cluster.start()
+    cluster.sentinel.join()
+
+
+def _end(head: ForkProcess) -> None:
+    head.kill()  # should it not lead its group yet
+    kill_group(head.pid or 0)
+    head.join()
+
+
+def _die_with_parent() -> None:
+    signal_when_parent_dies(signal.SIGKILL)

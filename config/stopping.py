@@ -33,3 +33,9 @@ class StopRequest:
         if not self.came and select.select([self._awake], [], [], max(seconds, 0))[0]:
             os.read(self._awake, 512)
         return self.came
+
+    def leave_to_parent(self) -> None:
+        """In a forked child: signals mean again what they mean to a new program."""
+        signal.set_wakeup_fd(-1)
+        for number in (*_ASKS, signal.SIGCHLD):
+            signal.signal(number, signal.SIG_DFL)

@@ -16,14 +16,14 @@ LEADS = "This pulse leads now"
 @pytest.fixture
 def leader(start: Start) -> Running:
     pulse = start("pulse", name="leader")
-    pulse.says(LEADS, 20)
+    pulse.says(LEADS, 60)
     return pulse
 
 
 @pytest.fixture
 def standby(leader: Running, start: Start) -> Running:
     pulse = start("pulse", name="standby")
-    wait_until(lambda: sessions() == 2, 20, "the second pulse has its session")
+    wait_until(lambda: sessions() == 2, 60, "the second pulse has its session")
     assert LEADS not in pulse.output()
     return pulse
 
