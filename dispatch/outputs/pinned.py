@@ -9,41 +9,26 @@ import threading
 import time
 from collections.abc import Callable
 from http.client import HTTPConnection
-from types import TracebackType
-from typing import Self
 
+from catalog.providers.flight import Flight
 from dispatch.outputs.addresses import Target
 
 Resolve = Callable[[str, int], list[str]]
 
 
 class DeadlinePassed(OSError):
-    """The whole exchange took longer than it may."""
+    """The whole journey took longer than it may."""
 
 
-class Deadline:
-    """Cuts the watched socket when the time is up.
+class Deadline(Flight):
+    """The watchdog of provider calls over a whole journey: names, connections, redirects, body.
 
-    Timeouts of sockets are per read, so one byte now and then would hold a worker for ever. A cut connection
-    looks like a complete answer to `http.client`: look at `passed` before believing an end of data.
+    A connection that it cut looks like a complete answer: ask `remaining_s` before believing an end.
     """
 
     def __init__(self, seconds: float) -> None:
+        super().__init__(seconds)
         self._ends_at = time.monotonic() + seconds
-        self._timer = threading.Timer(max(seconds, 0), self._cut)
-        self._timer.daemon = True
-        self._lock = threading.Lock()
-        self._watched: socket.socket | None = None
-
-    def __enter__(self) -> Self:
-        self._timer.start()
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self._timer.cancel()
-        self._forget()
 
     @property
     def passed(self) -> bool:
@@ -51,29 +36,9 @@ class Deadline:
 
     def remaining_s(self) -> float:
         """Seconds left, above zero; raises DeadlinePassed."""
-        left = self._ends_at - time.monotonic()
-        if left <= 0:
-            raise DeadlinePassed("the deadline of the whole exchange has passed")
-        return left
-
-    def watch(self, connected: socket.socket) -> None:
-        """Takes a duplicate: TLS takes the original socket's descriptor away from it."""
-        self._forget()
-        with self._lock:
-            self._watched = connected.dup()
         if self.passed:
-            self._cut()
-
-    def _cut(self) -> None:
-        with self._lock:
-            if self._watched is not None:
-                _shut_down(self._watched)
-
-    def _forget(self) -> None:
-        with self._lock:
-            if self._watched is not None:
-                self._watched.close()
-                self._watched = None
+            raise DeadlinePassed("the deadline of the whole journey has passed")
+        return self._ends_at - time.monotonic()
 
 
 class PinnedConnection(HTTPConnection):
@@ -96,7 +61,7 @@ class PinnedConnection(HTTPConnection):
 
     def connect(self) -> None:
         plain = socket.create_connection((self._address, self._target.port), self.timeout)
-        self._deadline.watch(plain)
+        self._deadline.take(plain)
         self.sock = plain
         if self._target.scheme == "https":
             self.sock = self._tls.wrap_socket(plain, server_hostname=self._target.host)
@@ -127,10 +92,3 @@ def resolve_within(resolve: Resolve, host: str, port: int, seconds: float) -> li
     if failure or not answer:
         raise failure[0] if failure else OSError("the name has no address")
     return answer
-
-
-def _shut_down(watched: socket.socket) -> None:
-    try:
-        watched.shutdown(socket.SHUT_RDWR)
-    except OSError:
-        return  # the other side was faster

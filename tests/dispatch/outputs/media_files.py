@@ -25,6 +25,8 @@ def video(
     with av.open(str(path), "w", format=container, container_options=options) as output:
         stream = output.add_stream(codec, rate=FPS)
         assert isinstance(stream, av.VideoStream)
+        if codec.startswith("libvpx"):
+            stream.options = {"deadline": "realtime", "cpu-used": "8"}
         stream.width, stream.height, stream.pix_fmt = WIDTH, HEIGHT, "yuv420p"
         sound = output.add_stream("aac", rate=48_000) if audio else None
         for number in range(seconds * FPS):
