@@ -76,7 +76,7 @@ class JobPage:
     rows: Sequence[JobRow]
     older: str  # cursor of the next page, or ""
     newer: str
-    about: int | None  # the planner's estimate of all that match; None where the page holds all
+    about: int | None  # the planner's estimate of all that match; None where it knows no more than the page
 
 
 def job_page(wanted: JobFilter, now: datetime) -> JobPage:
@@ -173,10 +173,11 @@ def _before(jobs: QuerySet[Job], public_id: str) -> QuerySet[Job]:
     return jobs.filter(Q(created_at__lte=created_at) & (Q(created_at__lt=created_at) | Q(id__lt=pk)))
 
 
-def _estimate(matching: QuerySet[Job], at_least: int) -> int:
-    """The planner's guess: a count would read every matching row."""
+def _estimate(matching: QuerySet[Job], shown: int) -> int | None:
+    """The planner's guess: a count would read every matching row. None when it is below what is shown."""
     plan = json.loads(matching.explain(format="json"))
-    return max(int(plan[0]["Plan"]["Plan Rows"]), at_least)
+    rows = int(plan[0]["Plan"]["Plan Rows"])
+    return rows if rows > shown else None
 
 
 def _row(job: Job, now: datetime) -> JobRow:
