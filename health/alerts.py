@@ -10,6 +10,7 @@ from django.db import transaction
 from django.db.models import F, Value
 from django.db.models.functions import Greatest
 
+from health.deliveries import queue_deliveries
 from health.models import Alert, Severity
 
 _WARNING, _CRITICAL = Severity.WARNING, Severity.CRITICAL
@@ -63,6 +64,7 @@ def raise_alert(
         while not _seen_again(alert):
             Alert.objects.bulk_create([alert], ignore_conflicts=True)
             if opened := Alert.objects.filter(public_id=alert.public_id).first():
+                queue_deliveries(opened, now)
                 return opened
         return Alert.objects.get(dedupe_key=dedupe_key, resolved_at=None)
 

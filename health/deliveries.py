@@ -1,0 +1,95 @@
+"""Messages about alerts: to whom they go, what they say, and how long they are tried.
+
+Rows are queued in the transaction that opens the alert; `health.services.deliver_alerts` sends them."""
+
+import json
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Any
+
+from django.conf import settings
+
+from health.models import Alert, AlertDelivery, Severity
+from health.replay import moment
+
+Means = AlertDelivery.Means
+
+# After each try; then it is given up, about a day later.
+RETRY_AFTER = tuple(timedelta(minutes=minutes) for minutes in (1, 5, 15, 60, 180, 360, 720))
+
+
+@dataclass(frozen=True, slots=True)
+class Targets:
+    """Where this installation sends alerts; an empty one is not used."""
+
+    webhook_url: str
+    webhook_secret: str  # whsec_…
+    emails: tuple[str, ...]
+    public_url: str  # that links begin with
+
+    def all(self) -> list[tuple[Means, str]]:
+        webhook = [(Means.WEBHOOK, self.webhook_url)] if self.webhook_url else []
+        return webhook + [(Means.EMAIL, address) for address in self.emails]
+
+
+def targets() -> Targets:
+    return Targets(
+        webhook_url=getattr(settings, "ALERT_WEBHOOK_URL", ""),
+        webhook_secret=getattr(settings, "ALERT_WEBHOOK_SECRET", ""),
+        emails=tuple(getattr(settings, "ALERT_EMAILS", ())),
+        public_url=getattr(settings, "PUBLIC_URL", ""),
+    )
+
+
+def queue_deliveries(alert: Alert, now: datetime) -> None:
+    """One row for each target, due at once; what is only information stays in the console."""
+    if alert.severity == Severity.INFO:
+        return
+    AlertDelivery.objects.bulk_create(
+        AlertDelivery(alert=alert, means=means, target=target, created_at=now, next_try_at=now)
+        for means, target in targets().all()
+    )
+
+
+def next_try_at(tries: int, now: datetime) -> datetime | None:
+    """After `tries` failed ones; None: it is given up."""
+    return now + RETRY_AFTER[tries - 1] if tries <= len(RETRY_AFTER) else None
+
+
+def message(alert: Alert) -> dict[str, Any]:
+    """What a webhook carries: ids, numbers and a link."""
+    return {
+        "type": "alert.opened",
+        "timestamp": moment(alert.opened_at),
+        "data": {
+            "id": alert.public_id,
+            "code": alert.code,
+            "severity": alert.severity,
+            "subject": alert.subject,
+            "details": alert.details,
+            "url": link(alert),
+        },
+    }
+
+
+def body(alert: Alert) -> bytes:
+    return json.dumps(message(alert), separators=(",", ":")).encode()
+
+
+def subject_line(alert: Alert) -> str:
+    return f"[Frameyard {settings.ENVIRONMENT_NAME}] {alert.severity}: {alert.code} {alert.subject}"
+
+
+def text(alert: Alert) -> str:
+    lines = [
+        f"{alert.code} ({alert.severity})",
+        f"about {alert.subject}",
+        f"since {moment(alert.opened_at)}",
+        "",
+    ]
+    lines += [f"{name}: {value}" for name, value in alert.details.items()]
+    return "\n".join([*lines, "", link(alert)])
+
+
+def link(alert: Alert) -> str:
+    return f"{targets().public_url.rstrip('/')}/console/alerts/{alert.public_id}/"

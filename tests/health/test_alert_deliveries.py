@@ -1,0 +1,201 @@
+"""Alerts reach the webhook and the mailbox of the installation, or say why not."""
+
+import base64
+import hmac
+import json
+import threading
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from datetime import timedelta
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any
+
+import pytest
+from django.core import mail
+from django.db import connection
+
+from health.alerts import raise_alert
+from health.checks import alert_webhook_can_be_signed
+from health.deliveries import RETRY_AFTER
+from health.models import Alert, AlertDelivery
+from health.services.deliver_alerts import BATCH, CLAIMED_FOR, deliver_alerts
+from health.webhook_signature import SecretError, signature_headers, signing_key
+from tests.factories import NOW
+
+pytestmark = pytest.mark.django_db
+KEY = bytes(range(32))
+SECRET = f"whsec_{base64.b64encode(KEY).decode()}"
+
+
+@dataclass
+class Receiver:
+    """A webhook endpoint on loopback that answers `status` and keeps what it was sent."""
+
+    url: str = ""
+    status: int = 204
+    headers: dict[str, str] = field(default_factory=dict)
+    received: list[tuple[dict[str, str], bytes]] = field(default_factory=list)
+
+
+@pytest.fixture
+def receiver(settings: Any) -> Iterator[Receiver]:
+    kept = Receiver()
+
+    class Endpoint(BaseHTTPRequestHandler):
+        def do_POST(self) -> None:
+            content = self.rfile.read(int(self.headers["content-length"]))
+            kept.received.append(({name.lower(): value for name, value in self.headers.items()}, content))
+            self.send_response(kept.status)
+            for name, value in kept.headers.items():
+                self.send_header(name, value)
+            self.end_headers()
+
+        def log_message(self, *_arguments: object) -> None:
+            """Tests print nothing."""
+
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Endpoint)
+    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
+    thread.start()
+    kept.url = f"http://127.0.0.1:{server.server_port}/alerts"
+    settings.ALERT_WEBHOOK_URL, settings.ALERT_WEBHOOK_SECRET = kept.url, SECRET
+    settings.PUBLIC_URL = "https://frameyard.example/"
+    yield kept
+    server.shutdown()
+    server.server_close()
+    thread.join()
+
+
+def lost(key: str = "1", code: str = "output_lost") -> Alert:
+    return raise_alert(code, subject="attempt:att_1", dedupe_key=key, details={"job": "job_1"}, now=NOW)
+
+
+def test_a_webhook_carries_ids_and_a_link_signed_by_the_standard(receiver: Receiver) -> None:
+    alert = lost()
+    assert deliver_alerts(NOW) == 1
+    headers, content = receiver.received[0]
+    told = json.loads(content)
+    assert told["type"] == "alert.opened"
+    assert told["data"]["url"] == f"https://frameyard.example/console/alerts/{alert.public_id}/"
+    signed = f"{headers['webhook-id']}.{headers['webhook-timestamp']}.".encode() + content
+    expected = base64.b64encode(hmac.digest(KEY, signed, "sha256")).decode()
+    assert headers["webhook-signature"] == f"v1,{expected}"
+    assert int(headers["webhook-timestamp"]) == NOW.timestamp()
+
+
+def test_the_signature_is_that_of_the_published_example() -> None:
+    headers = signature_headers(
+        "msg_p5jXN8AQM9LWM0D4loKWxJek",
+        b'{"test": 2432232314}',
+        "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw",
+        NOW.fromtimestamp(1614265330, NOW.tzinfo),
+    )
+    assert headers["webhook-signature"] == "v1,g0hM9SsE+OTPJTGt/tmIKtSyZlE3uFJELVlNIOLJ1OE="
+
+
+def test_mail_goes_to_every_address(settings: Any) -> None:
+    settings.ALERT_EMAILS = ["one@example.org", "two@example.org"]
+    lost()
+    assert deliver_alerts(NOW) == 2
+    assert sorted(message.to[0] for message in mail.outbox) == ["one@example.org", "two@example.org"]
+    assert "output_lost" in mail.outbox[0].subject
+    assert "job: job_1" in mail.outbox[0].body
+
+
+def test_a_condition_that_persists_is_told_once(receiver: Receiver) -> None:
+    for _ in range(500):
+        lost()
+    deliver_alerts(NOW)
+    deliver_alerts(NOW)
+    assert len(receiver.received) == 1
+
+
+def test_without_targets_nothing_is_queued() -> None:
+    lost()
+    assert not AlertDelivery.objects.exists()
+
+
+def test_a_receiver_that_is_down_is_tried_for_a_day_under_one_message_id(receiver: Receiver) -> None:
+    receiver.status = 503
+    lost()
+    now = NOW
+    for wait in RETRY_AFTER:
+        assert deliver_alerts(now) == 0
+        assert deliver_alerts(now + wait - timedelta(seconds=1)) == 0
+        now += wait
+    receiver.status = 200
+    assert deliver_alerts(now) == 1
+    assert len(receiver.received) == len(RETRY_AFTER) + 1
+    assert len({headers["webhook-id"] for headers, _ in receiver.received}) == 1
+    assert now - NOW > timedelta(hours=20)
+
+
+def test_what_never_arrives_is_given_up_and_says_why(receiver: Receiver) -> None:
+    receiver.status = 500
+    lost()
+    now = NOW
+    for wait in (*RETRY_AFTER, timedelta(0)):
+        deliver_alerts(now)
+        now += wait
+    delivery = AlertDelivery.objects.get()
+    assert (delivery.state, delivery.last_error, delivery.next_try_at) == ("given_up", "HTTP 500", None)
+
+
+def test_a_redirect_is_no_arrival_and_is_not_followed(receiver: Receiver) -> None:
+    receiver.status, receiver.headers = 302, {"location": receiver.url}
+    lost()
+    assert deliver_alerts(NOW) == 0
+    assert len(receiver.received) == 1
+    assert AlertDelivery.objects.get().last_error == "HTTP 302"
+
+
+def test_a_receiver_that_is_not_there_is_tried_again(settings: Any) -> None:
+    settings.ALERT_WEBHOOK_URL, settings.ALERT_WEBHOOK_SECRET = "http://127.0.0.1:1/", SECRET
+    lost()
+    assert deliver_alerts(NOW) == 0
+    assert AlertDelivery.objects.get().last_error == "ConnectionError"
+
+
+def test_critical_alerts_are_sent_before_all_others(receiver: Receiver) -> None:
+    for number in range(BATCH + 5):
+        lost(f"w{number}", "stuck_attempt")
+    lost("c")
+    deliver_alerts(NOW)
+    assert json.loads(receiver.received[0][1])["data"]["severity"] == "critical"
+
+
+def test_a_sender_that_died_leaves_its_message_to_the_next(receiver: Receiver) -> None:
+    lost()
+    AlertDelivery.objects.update(tries=1, next_try_at=NOW + CLAIMED_FOR)  # claimed, then killed
+    assert deliver_alerts(NOW) == 0
+    assert deliver_alerts(NOW + CLAIMED_FOR) == 1
+
+
+@pytest.mark.django_db(transaction=True)
+def test_two_senders_at_once_send_each_message_once(receiver: Receiver) -> None:
+    for number in range(10):
+        lost(f"c{number}")
+
+    def send() -> None:
+        deliver_alerts(NOW)
+        connection.close()
+
+    senders = [threading.Thread(target=send) for _ in range(2)]
+    for sender in senders:
+        sender.start()
+    for sender in senders:
+        sender.join()
+    assert len(receiver.received) == 10
+
+
+@pytest.mark.parametrize(
+    "secret", ["", "secret", "whsec_", "whsec_!!!", f"whsec_{base64.b64encode(b'short').decode()}"]
+)
+def test_a_secret_that_cannot_sign_is_a_finding_of_check(settings: Any, secret: str) -> None:
+    settings.ALERT_WEBHOOK_URL, settings.ALERT_WEBHOOK_SECRET = "https://x.example/", secret
+    with pytest.raises(SecretError):
+        signing_key(secret)
+    assert [finding.id for finding in alert_webhook_can_be_signed()] == ["health.E001"]
+
+
+def test_without_a_webhook_no_secret_is_asked_for() -> None:
+    assert alert_webhook_can_be_signed() == []
