@@ -2,14 +2,15 @@
 
 A script is a list of rules. The first rule that fits a call and is not used up decides what becomes of it.
 In JSON: {"rules": [{"when": {"call": "submit", "model": "seedance"}, "times": 1, "chance": 1,
-"do": {"answer": "drop_after_acceptance"}}], "accounts": {"key-1": {"state": "overdue"}}}"""
+"do": {"answer": "drop_after_acceptance"}}], "accounts": {"key-1": {"state": "overdue"}}}
+An account is its API key; any key that no script names is a good one."""
 
 import random
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields, replace
 from typing import Any, Final
 
-CALLS: Final = ("submit", "status", "list", "cancel", "output")
+CALLS: Final = ("submit", "status", "list", "cancel")
 
 # What comes back of an accepted submission, or of any other call that was understood.
 ANSWERS: Final = (

@@ -24,6 +24,7 @@ class Answer:
     body: bytes = b""
     headers: Mapping[str, str] = field(default_factory=dict)
     delivery: str = "whole"
+    latency_s: float = 0
 
 
 def spoiled(delivery: str, body: bytes) -> bytes:
@@ -44,13 +45,15 @@ def spoiled(delivery: str, body: bytes) -> bytes:
         case "long_number":
             return body[:-1] + b',"seed":' + b"9" * LONG_NUMBER_DIGITS + b"}"
         case "twice_a_key":
-            return body[:-1] + b',"id":"another"}'
+            return body[:-1] + b',"id":"another","id":"a third"}'
         case _:
             return body
 
 
 def send(connection: socket.socket, answer: Answer, is_open: Callable[[], bool]) -> bool:
     """Writes the answer; False when the connection is not to be used again. `is_open`: the server runs."""
+    if answer.latency_s:
+        time.sleep(answer.latency_s)
     body = spoiled(answer.delivery, answer.body)
     head = _head(answer, len(body))
     match answer.delivery:

@@ -79,7 +79,7 @@ class World:
 
     def add_script(self, script: Script) -> None:
         with self._lock:
-            self.script = script.with_more(self.script)
+            self.script = self.script.with_more(script)
 
     def account(self, key: str) -> Account:
         return self.script.accounts.get(key, Account())

@@ -111,7 +111,7 @@ def _submit(request: Request, key: str, world: World) -> Answer:
         return _spoilt(_error(do.error, do) if do.error else _redirected(do), do)
     task = world.accept(ArkFace.name, "cgt-" if is_video else "img-", call, body, do)
     if do.error_after_acceptance:
-        return _error(do.error_after_acceptance, do)
+        return _spoilt(_error(do.error_after_acceptance, do), do)
     if not is_video:
         return _spoilt(json_answer(200, _pictures(task, world, request.origin)), do)
     return _spoilt(json_answer(200, _told_id(task)), do)
@@ -143,7 +143,7 @@ def _told_id(task: Task) -> dict[str, Any]:
 
 
 def _spoilt(answer: Answer, do: Do) -> Answer:
-    return replace(answer, delivery=do.answer)
+    return replace(answer, delivery=do.answer, latency_s=do.latency_s)
 
 
 def _redirected(do: Do) -> Answer:
