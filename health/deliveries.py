@@ -81,14 +81,9 @@ def subject_line(alert: Alert) -> str:
 
 
 def text(alert: Alert) -> str:
-    lines = [
-        f"{alert.code} ({alert.severity})",
-        f"about {alert.subject}",
-        f"since {moment(alert.opened_at)}",
-        "",
-    ]
-    lines += [f"{name}: {value}" for name, value in alert.details.items()]
-    return "\n".join([*lines, "", link(alert)])
+    since = f"about {alert.subject}, since {moment(alert.opened_at)}"
+    details = [f"{name}: {value}" for name, value in alert.details.items()]
+    return "\n".join([f"{alert.code} ({alert.severity})", since, "", *details, "", link(alert)])
 
 
 def link(alert: Alert) -> str:

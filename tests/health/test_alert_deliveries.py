@@ -93,6 +93,7 @@ def test_the_signature_is_that_of_the_published_example() -> None:
 
 
 def test_mail_goes_to_every_address(settings: Any) -> None:
+    settings.MAILERS = {"default": {"BACKEND": "django.core.mail.backends.locmem.EmailBackend"}}
     settings.ALERT_EMAILS = ["one@example.org", "two@example.org"]
     lost()
     assert deliver_alerts(NOW) == 2
@@ -187,9 +188,7 @@ def test_two_senders_at_once_send_each_message_once(receiver: Receiver) -> None:
     assert len(receiver.received) == 10
 
 
-@pytest.mark.parametrize(
-    "secret", ["", "secret", "whsec_", "whsec_!!!", f"whsec_{base64.b64encode(b'short').decode()}"]
-)
+@pytest.mark.parametrize("secret", ["", "secret", "whsec_", "whsec_!!!", "whsec_c2hvcnQ="])
 def test_a_secret_that_cannot_sign_is_a_finding_of_check(settings: Any, secret: str) -> None:
     settings.ALERT_WEBHOOK_URL, settings.ALERT_WEBHOOK_SECRET = "https://x.example/", secret
     with pytest.raises(SecretError):
