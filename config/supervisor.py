@@ -7,7 +7,7 @@ import signal
 import subprocess
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from config.children import die_with_parent, sweep_group
@@ -29,11 +29,12 @@ class Stopped(Exception):
 
 @dataclass(frozen=True)
 class Program:
-    """One program: `is_ready` tells when the next may start."""
+    """One program: `is_ready` tells when the next may start; `variables` are its own beside everybody's."""
 
     name: str
     command: Sequence[str]
     is_ready: Callable[[], bool] = lambda: True
+    variables: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass
@@ -59,9 +60,9 @@ class Supervisor:
         self._running: list[_Running] = []
         logs.mkdir(parents=True, exist_ok=True)
 
-    def run(self, name: str, command: Sequence[str], *, to_terminal: bool = False) -> None:
-        """Runs one step to its end, while the others stay watched. Raises ProgramFailed, Stopped."""
-        process = self._spawn(name, command, to_terminal)
+    def run(self, program: Program, *, to_terminal: bool = False) -> None:
+        """Runs a program to its end, while the others stay watched. Raises ProgramFailed, Stopped."""
+        process = self._spawn(program, to_terminal)
         try:
             while process.poll() is None:
                 if self.request.wait(0.2):
@@ -70,11 +71,11 @@ class Supervisor:
         finally:
             sweep_group(process)
         if process.returncode:
-            raise ProgramFailed(self._account_of(name, process.returncode))
+            raise ProgramFailed(self._account_of(program.name, process.returncode))
 
     def start(self, program: Program, within_s: float = 60) -> None:
         """Starts a program and waits until it is ready. Raises ProgramFailed, Stopped."""
-        running = _Running(program, self._spawn(program.name, program.command), time.monotonic())
+        running = _Running(program, self._spawn(program), time.monotonic())
         self._running.append(running)
         while not program.is_ready():
             if self.request.wait(0.05):
@@ -119,16 +120,16 @@ class Supervisor:
         steady = lived_s > _STEADY_AFTER_S
         running.restart_wait_s = 0.5 if steady else min(running.restart_wait_s * 2, _SLOWEST_RESTART_S)
         self.say(f"{self._account_of(name, running.process.returncode)}\n{name} is started again.")
-        running.process, running.started_s = self._spawn(name, running.program.command), time.monotonic()
+        running.process, running.started_s = self._spawn(running.program), time.monotonic()
 
-    def _spawn(self, name: str, command: Sequence[str], to_terminal: bool = False) -> subprocess.Popen[bytes]:
-        path = self.logs / f"{name}.log"
+    def _spawn(self, program: Program, to_terminal: bool = False) -> subprocess.Popen[bytes]:
+        path = self.logs / f"{program.name}.log"
         if path.exists() and path.stat().st_size > LOG_BYTES_KEPT:
             path.replace(path.with_suffix(".log.1"))
         with path.open("ab") as log:
             return subprocess.Popen(
-                command,
-                env=self.environment,
+                program.command,
+                env={**self.environment, **program.variables},
                 stdin=subprocess.DEVNULL,
                 stdout=None if to_terminal else log,
                 stderr=log,
