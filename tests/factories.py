@@ -62,7 +62,7 @@ class UserFactory(DjangoModelFactory):
     @factory.post_generation
     def roles(self: User, _create: bool, extracted: list[str] | None, **_: object) -> None:
         for name in extracted or []:
-            self.groups.add(Group.objects.get(name=name))
+            self.groups.add(Group.objects.get_or_create(name=name)[0])
 
 
 class CustomerGroupFactory(DjangoModelFactory):

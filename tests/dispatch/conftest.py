@@ -1,0 +1,3 @@
+from tests.console import plain_static_files, sign_in
+
+__all__ = ["plain_static_files", "sign_in"]
