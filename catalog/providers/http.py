@@ -151,7 +151,7 @@ class Transport:
             except SendForbidden as error:
                 return Broken("connecting", "forbidden", str(error))
             except (exceptions.RequestException, HTTPError, HTTPException, OSError, Departure) as error:
-                return self._broken(flight, _kind_of(error, flight), error)
+                return self._broken(flight, _kind_of(error, flight, url), error)
             except UnicodeError as error:  # a host or a header that can't be written
                 return self._broken(flight, "unsendable", error)
 
@@ -176,19 +176,19 @@ class Transport:
         return Broken(flight.phase, kind, cleaned(detail, _DETAIL_CHARS), flight.status)
 
 
-def _kind_of(error: Exception, flight: Flight) -> BreakKind:
+def _kind_of(error: Exception, flight: Flight, url: str) -> BreakKind:
     if flight.expired:
         return "deadline"
     if flight.phase == "connecting":
-        return _kind_of_connecting(error, flight)
+        return _kind_of_connecting(error, flight, url)
     if isinstance(error, exceptions.ContentDecodingError):
         return "encoding"
     # A write that times out is no `Timeout`, a stalled body no `ReadTimeout`.
     return "timeout" if any(isinstance(cause, TimeoutError) for cause in _causes(error)) else "broken"
 
 
-def _kind_of_connecting(error: Exception, flight: Flight) -> BreakKind:
-    if isinstance(error, exceptions.SSLError) or flight.reached:
+def _kind_of_connecting(error: Exception, flight: Flight, url: str) -> BreakKind:
+    if flight.reached and url.casefold().startswith("https:"):
         return "tls"  # a handshake that hangs or is reset looks like a read timeout or a reset
     if any(isinstance(cause, NameResolutionError) for cause in _causes(error)):
         return "dns"

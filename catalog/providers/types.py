@@ -77,16 +77,6 @@ class SupplyTarget:
     modality: str = ""  # without it no listing is believed to prove absence
 
 
-def supply_target(
-    provider_model: str,
-    model_version: str = "",
-    capability: Mapping[str, Any] | None = None,
-    *,
-    modality: str = "",
-) -> SupplyTarget:
-    return SupplyTarget(provider_model, model_version, capability or {}, modality)
-
-
 @dataclass(frozen=True, slots=True)
 class Transformation:
     """One thing done to the request on its way to the provider's words."""
