@@ -1,1 +1,1 @@
-"""From a provider's temporary address to a proved file in our own storage; see docs/security.md."""
+"""From a provider's temporary address to a proved file in our own storage; see docs/outputs.md."""

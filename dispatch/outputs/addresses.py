@@ -23,8 +23,8 @@ _LOCAL_SUFFIXES = (
 
 _GLOBAL_UNICAST = IPv6Network("2000::/3")
 _NAT64 = IPv6Network("64:ff9b::/96")
+# Carries an IPv4 address of anybody's choice; Pythons before 3.12.4 call it global.
 _SIX_TO_FOUR = IPv6Network("2002::/16")
-_TEREDO = IPv6Network("2001::/32")
 # Public by the registry, and still no address of a stranger: Azure's host agent, the 6to4 relay anycast.
 _NOT_STRANGERS = (IPv4Network("168.63.129.16/32"), IPv4Network("192.88.99.0/24"))
 
@@ -168,8 +168,7 @@ def _is_public(address: IPv4Address | IPv6Address) -> bool:
         embedded = _embedded(address)
         if embedded is not None:
             return _is_public(embedded)
-        tunnelled = address in _SIX_TO_FOUR or address in _TEREDO
-        return address in _GLOBAL_UNICAST and address.is_global and not tunnelled
+        return address in _GLOBAL_UNICAST and address.is_global and address not in _SIX_TO_FOUR
     if any(address in network for network in _NOT_STRANGERS):
         return False
     return address.is_global and not address.is_multicast and not address.is_reserved

@@ -102,7 +102,7 @@ def fetch(
 
     `headers` are the locator's own (an Authorization, say) and go to the first origin only. Proxies, netrc
     and cookies are never used. Nothing is left in `into` unless the outcome is `Fetched`.
-    See docs/security.md.
+    See docs/outputs.md.
     """
     with Deadline(limits.deadline_s) as deadline:
         try:
@@ -230,7 +230,6 @@ class _Journey:
         return connection.getresponse()
 
     def _read(self, response: HTTPResponse, target: Target) -> FetchOutcome | str:
-        self._deadline.remaining_s()  # a cut inside the headers looks like an empty 200
         location = response.getheader("location")
         if response.status in _REDIRECTS and location:
             return _next_url(target, location)
@@ -250,7 +249,7 @@ class _Journey:
                 if not part.takes(chunk):
                     return FetchRefused(Refusal.TOO_LARGE)
                 self._deadline.remaining_s()
-            self._deadline.remaining_s()
+            self._deadline.remaining_s()  # cut by the watchdog, even within the headers, it looks whole
             if announced is not None and part.size_bytes < announced:
                 return FetchFailed(Failure.TRUNCATED, retryable=True)
             return part.finish(response.getheader("content-type", ""))
