@@ -4,7 +4,7 @@ from django.db import models
 from django.db.models import F, Q
 
 from catalog.fields import PublicIdField
-from catalog.models import Channel, Supply
+from catalog.models import CapacityGroup, Channel, Supply
 from health.circuit import State, Subject
 
 STATES = [state.value for state in State]
@@ -77,6 +77,20 @@ class SupplyHealth(CircuitRow):
 
     def __str__(self) -> str:
         return f"{self.supply}: {self.state}"
+
+
+class GroupPressure(models.Model):
+    """Capacity errors of the channels of one group, and the pause they led to."""
+
+    group = models.OneToOneField(
+        CapacityGroup, on_delete=models.CASCADE, primary_key=True, related_name="pressure"
+    )
+    presses = models.JSONField(default=list)  # [[time, channel id], …] of the last minute
+    not_before = models.DateTimeField(null=True)  # no new attempt in the group before then
+    probing = models.BooleanField(default=False)  # one attempt probes it, until `not_before`
+
+    def __str__(self) -> str:
+        return f"{self.group}: not before {self.not_before}"
 
 
 class HealthEvent(models.Model):

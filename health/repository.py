@@ -8,9 +8,17 @@ from typing import Any
 from django.db.models import Q
 
 from health.circuit import Circuit, State, Subject
-from health.models import ChannelHealth, CircuitRow, HealthPolicy, SupplyHealth
+from health.models import ChannelHealth, CircuitRow, GroupPressure, HealthPolicy, SupplyHealth
 from health.parameters import Parameters, parse_parameters
-from health.replay import correlations_document, parse_correlations, parse_window, window_document
+from health.pressure import Press, Pressure
+from health.replay import (
+    correlations_document,
+    moment,
+    parse_correlations,
+    parse_moment,
+    parse_window,
+    window_document,
+)
 
 # ---- circuits
 
@@ -91,6 +99,29 @@ def store(row: CircuitRow, circuit: Circuit, pause: Pause | None, now: datetime)
     changed = {name: value for name, value in columns.items() if getattr(row, name) != value}
     if changed:
         type(row)._default_manager.filter(pk=row.pk).update(version=row.version + 1, **changed)
+
+
+# ---- pressure on groups
+
+
+def locked_pressures(group_ids: Collection[int]) -> dict[int, GroupPressure]:
+    """The rows of `group_ids`, locked in the order of the ids; missing ones are made."""
+    GroupPressure.objects.bulk_create(
+        [GroupPressure(group_id=group_id) for group_id in sorted(group_ids)], ignore_conflicts=True
+    )
+    rows = GroupPressure.objects.select_for_update().filter(pk__in=group_ids).order_by("pk")
+    return {row.pk: row for row in rows}
+
+
+def pressure_of(row: GroupPressure) -> Pressure:
+    presses = tuple(Press(parse_moment(at, "presses"), channel) for at, channel in row.presses)
+    return Pressure(presses, row.not_before, row.probing)
+
+
+def store_pressure(row: GroupPressure, pressure: Pressure) -> None:
+    row.presses = [[moment(press.at), press.channel_id] for press in pressure.presses]
+    row.not_before, row.probing = pressure.not_before, pressure.probing
+    row.save()
 
 
 # ---- policies

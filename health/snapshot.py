@@ -1,11 +1,13 @@
-"""What the router needs to know of every channel and supply, in one query each."""
+"""What the router needs to know of channels, supplies and groups, in one query each."""
 
 from collections.abc import Collection
 from dataclasses import dataclass, fields
 from datetime import datetime
 
 from health.circuit import State, Subject
-from health.repository import ROWS
+from health.models import GroupPressure
+from health.pressure import probe_due
+from health.repository import ROWS, pressure_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,3 +46,24 @@ def _facts(subject: Subject, ids: Collection[int]) -> dict[int, HealthFacts]:
         for row in ROWS[subject]._default_manager.filter(pk__in=ids).only(*_COLUMNS)
     }
     return {subject_id: stored.get(subject_id, _UNTRIED) for subject_id in ids}
+
+
+@dataclass(frozen=True, slots=True)
+class GroupPause:
+    """`probe_due`: the pause is over, and the one attempt that probes the group claims it."""
+
+    not_before: datetime
+    probe_due: bool
+
+
+def group_pauses(group_ids: Collection[int], now: datetime) -> dict[int, GroupPause]:
+    """Of the groups that are paused or must be probed; who is not in it is free (page 50).
+
+    `health.services.claim_group_probe` claims a due probe."""
+    rows = GroupPressure.objects.filter(pk__in=group_ids, not_before__isnull=False)
+    pauses = {
+        row.pk: GroupPause(row.not_before, probe_due(pressure_of(row), now)) for row in rows if row.not_before
+    }
+    return {
+        group_id: pause for group_id, pause in pauses.items() if pause.probe_due or now < pause.not_before
+    }

@@ -11,6 +11,7 @@ from health.memory import Match, matching_refusals, place_of
 from health.models import Alert, RefusalRecord
 from health.refusals import RefusalState
 from health.services.claim_probe import claim_probe
+from health.services.end_outlived_refusals import end_outlived_refusals
 from health.services.lift_refusal import lift_refusal
 from health.services.record_refusal import record_refusal
 from health.services.settle_probe import settle_probe
@@ -220,3 +221,26 @@ def test_of_eight_workers_that_want_to_probe_exactly_one_may() -> None:
     with ThreadPoolExecutor(8) as pool:
         won = list(pool.map(run, [f"att_{number}" for number in range(8)]))
     assert won.count(True) == 1
+
+
+def test_a_record_ends_with_its_alert_once_every_supply_it_held_for_has_changed(supply: Supply) -> None:
+    sibling = SupplyFactory(channel=supply.channel, model_family=supply.model_family)
+    for number in range(4):
+        refuse(supply, f"att_{number}")
+    supply.model_version = "next"
+    supply.save()
+    refuse(supply, "att_own")
+    assert end_outlived_refusals(NOW) == 0  # it still holds for the sibling
+    sibling.model_version = "next"
+    sibling.save()
+    assert end_outlived_refusals(NOW) == 1
+    assert RefusalRecord.objects.get(ended_at=None).supply == supply
+    assert Alert.objects.unresolved().get().code == "refusal_first"
+
+
+def test_a_record_goes_on_for_a_supply_that_came_after_it(supply: Supply) -> None:
+    refuse(supply)
+    SupplyFactory(channel=supply.channel, model_family=supply.model_family)
+    supply.model_version = "next"
+    supply.save()
+    assert end_outlived_refusals(NOW) == 0
