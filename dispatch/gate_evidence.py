@@ -137,7 +137,8 @@ def _rule(binding: SupplyBinding) -> Rule | None:
 
 def _compile_problems(supply: Supply, requests: Iterable[tuple[str, Request]]) -> Iterator[str]:
     version = supply.capability_version
-    target = SupplyTarget(supply.provider_model, supply.model_version, version.document if version else {})
+    document = version.document if version else {}
+    target = SupplyTarget(supply.provider_model, supply.model_version, document, supply.modality)
     adapter = adapter_for(supply.channel.provider)
     for name, request in requests:
         result = adapter.compile(request, target)

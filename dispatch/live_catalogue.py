@@ -184,7 +184,12 @@ def _facts(row: Supply, prices: Mapping[int, CostRuleVersion]) -> SupplyFacts:
         supply_id=row.pk,
         place=Place(row.channel_id, row.pk, row.channel.capacity_group_id),
         provider=row.channel.provider,
-        target=SupplyTarget(row.provider_model, row.model_version, row.capability_version.document),  # type: ignore[union-attr]
+        target=SupplyTarget(
+            row.provider_model,
+            row.model_version,
+            row.capability_version.document,  # type: ignore[union-attr]
+            row.modality,
+        ),
         capability_version_id=row.capability_version_id,
         cost_rule_version_id=None if price is None else price.pk,
         model_family=row.model_family,

@@ -86,10 +86,10 @@ class Engine:
         pulse.beat(self.now)
         self.drain()
 
-    def run(self, seconds: float) -> None:
+    def run(self, seconds: float, step_s: float = 5) -> None:
         until = self.now + timedelta(seconds=seconds)
         while self.now < until:
-            self.step()
+            self.step(step_s)
 
     def finish(self, *jobs: Job, within_s: float = 120) -> None:
         """Runs until each job is final; fails where one is not in time."""
@@ -97,7 +97,7 @@ class Engine:
         self.drain()
         while pending := [job for job in jobs if self.reload(job).state not in FINAL_JOB_STATES]:
             assert self.now < until, [(job.public_id, job.state, self.attempts(job)) for job in pending]
-            self.step()
+            self.step(2)
 
     def reload(self, job: Job) -> Job:
         job.refresh_from_db()

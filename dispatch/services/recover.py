@@ -15,7 +15,7 @@ from catalog.providers.types import (
     ProviderError,
     RecoverResult,
     Window,
-    supply_target,
+    SupplyTarget,
 )
 from dispatch import backoff, capacity
 from dispatch.lifecycle import AttemptState
@@ -52,13 +52,13 @@ def recover(attempt_id: int, clock: Callable[[], datetime]) -> None:
 
 
 def _look(attempt: Attempt, now: datetime) -> RecoverResult:
-    began = attempt.request_started_at or attempt.created_at
+    began, supply = attempt.request_started_at or attempt.created_at, attempt.supply
     with transport_to(attempt.channel) as transport:
         return adapter_for(attempt.channel.provider).recover(
             transport,
             attempt.client_request_key,
             attempt.request_hash,
-            supply_target(attempt.supply.provider_model, attempt.supply.model_version),
+            SupplyTarget(supply.provider_model, supply.model_version, modality=supply.modality),
             Window(began - LISTING_STARTS_BEFORE, now),
         )
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from catalog.providers.registry import ADAPTERS
-from catalog.providers.types import Adapter, NormalizedRequest, SupplyTarget, supply_target
+from catalog.providers.types import Adapter, NormalizedRequest, SupplyTarget
 
 VIDEO: Mapping[str, Any] = {
     "modality": "video",
@@ -83,8 +83,8 @@ _FRAMES = {"first_frame": asset("first.png"), "last_frame": asset("last.png")}
 ARK = Case(
     adapter=ADAPTERS["ark"],
     supplies={
-        "video": supply_target("doubao-seedance-2-0", capability={"audio": True}, modality="video"),
-        "image": supply_target("doubao-seedream-5-0", modality="image"),
+        "video": SupplyTarget("doubao-seedance-2-0", capability={"audio": True}, modality="video"),
+        "image": SupplyTarget("doubao-seedream-5-0", modality="image"),
     },
     legal={
         "ark_text_to_video": VIDEO,
