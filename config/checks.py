@@ -61,7 +61,8 @@ def waits_fit_together(**_: Any) -> list[CheckMessage]:
             )
         )
     traffic = settings.Q_CLUSTER["ALT_CLUSTERS"]["traffic"]
-    slowest = max(settings.PROVIDER_DEADLINE_S, settings.OUTPUT_FETCH_TIMEOUT_S + 30)
+    outputs_s = settings.OUTPUT_FETCH_TIMEOUT_S + 10 * settings.OUTPUT_VERIFY_TIMEOUT_S
+    slowest = max(settings.PROVIDER_DEADLINE_S, outputs_s)
     if slowest >= traffic["timeout"]:
         messages.append(
             Error(

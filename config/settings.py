@@ -187,7 +187,7 @@ Q_CLUSTER: dict[str, Any] = {
     "label": "Frameyard",
     **_cluster(env.number("CONTROL_WORKERS", 2, minimum=2), timeout_s=60),
     "ALT_CLUSTERS": {
-        "traffic": _cluster(env.number("TRAFFIC_WORKERS", 4, minimum=2), timeout_s=300),
+        "traffic": _cluster(env.number("TRAFFIC_WORKERS", 4, minimum=2), timeout_s=600),
     },
 }
 
@@ -201,9 +201,11 @@ RECOVERY_ABSENCE_READS_APART_S = env.number("RECOVERY_ABSENCE_READS_APART_S", 60
 PROVIDER_CONNECT_TIMEOUT_S = env.number("PROVIDER_CONNECT_TIMEOUT_S", 10, minimum=1)
 PROVIDER_READ_TIMEOUT_S = env.number("PROVIDER_READ_TIMEOUT_S", 60, minimum=1)
 PROVIDER_DEADLINE_S = env.number("PROVIDER_DEADLINE_S", 90, minimum=1)
+POLL_DEADLINE_S = env.number("POLL_DEADLINE_S", 20, minimum=1)
 OUTPUT_MAX_BYTES = env.number("OUTPUT_MAX_BYTES", 2_147_483_648, minimum=1)
 OUTPUT_FETCH_DEADLINE_S = env.number("OUTPUT_FETCH_DEADLINE_S", 21_600, minimum=60)
 OUTPUT_FETCH_TIMEOUT_S = env.number("OUTPUT_FETCH_TIMEOUT_S", 240, minimum=1)
+OUTPUT_VERIFY_TIMEOUT_S = env.number("OUTPUT_VERIFY_TIMEOUT_S", 30, minimum=1)
 
 LOGGING = {
     "version": 1,

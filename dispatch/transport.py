@@ -20,15 +20,28 @@ def access_to(channel: Channel) -> ChannelAccess:
 
 
 def transport_over(access: ChannelAccess) -> Transport:
+    """For look-ups, which are short, repeated, and made by many at once."""
     return Transport(
         access,
         Limits(
             connect_timeout_s=settings.PROVIDER_CONNECT_TIMEOUT_S,
-            read_timeout_s=settings.PROVIDER_READ_TIMEOUT_S,
-            deadline_s=settings.PROVIDER_DEADLINE_S,
+            read_timeout_s=settings.POLL_DEADLINE_S,
+            deadline_s=settings.POLL_DEADLINE_S,
         ),
     )
 
 
 def transport_to(channel: Channel) -> Transport:
     return transport_over(access_to(channel))
+
+
+def transport_for_sending(channel: Channel) -> Transport:
+    """For submissions: patient, since giving up early leaves an outcome that nobody knows."""
+    return Transport(
+        access_to(channel),
+        Limits(
+            connect_timeout_s=settings.PROVIDER_CONNECT_TIMEOUT_S,
+            read_timeout_s=settings.PROVIDER_READ_TIMEOUT_S,
+            deadline_s=settings.PROVIDER_DEADLINE_S,
+        ),
+    )

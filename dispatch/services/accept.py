@@ -40,7 +40,7 @@ class Acceptance:
 
 
 def accept(caller: Caller, body: Mapping[str, Any], idempotency_key: str | None, now: datetime) -> Acceptance:
-    """Raises the errors of `dispatch.errors` and InsufficientCredit; then nothing is stored, the key is free."""
+    """Raises what `dispatch.errors` lists, or InsufficientCredit: nothing is stored then, the key is free."""
     body_hash = document_hash(body)
     if idempotency_key is not None:
         earlier = _earlier(caller, idempotency_key, body_hash)

@@ -10,12 +10,15 @@ from datetime import datetime, timedelta
 from django.conf import settings
 from django.db import transaction
 
+from catalog.models import Channel
 from catalog.providers.registry import adapter_for
 from catalog.providers.types import JobStatus, OutputLocator, ProviderError, locator_from_json
 from dispatch import backoff
+from dispatch.heartbeat import CLAIM, kept_claim
 from dispatch.lifecycle import AttemptState
 from dispatch.models import Asset, Attempt, ProviderEvent
 from dispatch.moves import Move
+from dispatch.outputs.addresses import origin_of
 from dispatch.outputs.limits import FetchLimits, MediaLimits
 from dispatch.outputs.rehosting import Rehosted, Rehosting, RehostOutcome
 from dispatch.outputs.storage import MediaStore, output_name
@@ -28,16 +31,19 @@ logger = logging.getLogger(__name__)
 A = AttemptState
 
 
-def rehosting() -> Rehosting:
-    """The installation's store and bounds."""
+def rehosting(channel: Channel, outputs: int) -> Rehosting:
+    """The installation's store and bounds; one task's time is shared by its `outputs`.
+
+    The address that an operator entered for the channel may lie in a private network; nobody else's may."""
     return Rehosting(
         MediaStore(settings.MEDIA_DIR),
         FetchLimits(
             max_bytes=settings.OUTPUT_MAX_BYTES,
-            deadline_s=settings.OUTPUT_FETCH_TIMEOUT_S,
+            deadline_s=settings.OUTPUT_FETCH_TIMEOUT_S / max(1, outputs),
             allow_private=settings.ALLOW_PRIVATE_ADDRESSES,
+            trusted_origins=frozenset({origin_of(channel.base_url)}),
         ),
-        MediaLimits(),
+        MediaLimits(wall_s=settings.OUTPUT_VERIFY_TIMEOUT_S),
     )
 
 
@@ -46,19 +52,23 @@ def fetch_output(attempt_id: int, clock: Callable[[], datetime]) -> None:
     attempt = _claim(attempt_id, clock())
     if attempt is None:
         return
-    kind = attempt.job.modality
-    locators = [locator for locator in _locators(attempt) if locator.kind == kind]
-    outcomes = [
-        rehosting().from_url(
-            locator.url, output_name(attempt.public_id, number), kind, headers=locator.headers
-        )
-        for number, locator in enumerate(locators, start=1)
-    ]
+    with kept_claim(attempt, clock):
+        outcomes = _rehost(attempt)
     _record(attempt, outcomes, clock())
 
 
+def _rehost(attempt: Attempt) -> list[RehostOutcome]:
+    kind = attempt.job.modality
+    locators = [locator for locator in _locators(attempt) if locator.kind == kind]
+    place = rehosting(attempt.channel, len(locators))
+    return [
+        place.from_url(locator.url, output_name(attempt.public_id, number), kind, headers=locator.headers)
+        for number, locator in enumerate(locators, start=1)
+    ]
+
+
 def _claim(attempt_id: int, now: datetime) -> Attempt | None:
-    until = now + timedelta(seconds=settings.OUTPUT_FETCH_TIMEOUT_S + 60)
+    until = now + CLAIM
     attempt = (
         Attempt.objects.select_related("job__customer", "channel", "provider_job")
         .filter(pk=attempt_id, state__in=(A.GENERATED, A.FETCHING))

@@ -55,7 +55,7 @@ def poll_due(clock: Callable[[], datetime]) -> int:
 
 
 def _claim_due(now: datetime) -> list[Attempt]:
-    claimed_until = now + timedelta(seconds=settings.PROVIDER_DEADLINE_S + 30)
+    claimed_until = now + timedelta(seconds=settings.POLL_DEADLINE_S + 10)
     with transaction.atomic():
         due = (
             Attempt.objects.select_for_update(skip_locked=True, of=("self",))

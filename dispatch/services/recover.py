@@ -14,8 +14,8 @@ from catalog.providers.types import (
     Found,
     ProviderError,
     RecoverResult,
-    Window,
     SupplyTarget,
+    Window,
 )
 from dispatch import backoff, capacity
 from dispatch.lifecycle import AttemptState
@@ -40,9 +40,7 @@ def recover(attempt_id: int, clock: Callable[[], datetime]) -> None:
         .first()
     )
     now = clock()
-    if attempt is None or not claim_attempt(
-        attempt, now + timedelta(seconds=settings.PROVIDER_DEADLINE_S + 30)
-    ):
+    if attempt is None or not claim_attempt(attempt, now + timedelta(seconds=settings.POLL_DEADLINE_S + 10)):
         return
     if attempt.body_sent_at is None:
         _record_unsent(attempt, now)

@@ -32,7 +32,7 @@ from dispatch.moves import Move
 from dispatch.services.advance import advance
 from dispatch.services.cancel import request_cancel
 from dispatch.services.raise_alerts import submission_uncertain
-from dispatch.transport import transport_to
+from dispatch.transport import transport_for_sending
 
 logger = logging.getLogger(__name__)
 A = AttemptState
@@ -89,7 +89,7 @@ def _send(attempt: Attempt, clock: Clock) -> SubmitOutcome:
     channel = attempt.channel
     adapter = adapter_for(channel.provider)
     plan: CompilePlan = plan_from_json(attempt.compile_plan)
-    with transport_to(channel) as transport:
+    with transport_for_sending(channel) as transport:
         return adapter.submit(
             transport, plan, attempt.client_request_key, before_send=lambda: _before_send(attempt, clock())
         )
