@@ -57,6 +57,7 @@ class Removal:
     reason: str  # stable code
     sentence: str
     details: str
+    health: str  # the worse of channel and supply; empty where no step looked at it
     quote_micros: int | None
 
 
@@ -151,21 +152,22 @@ def _steps(recorded: Mapping[str, Any], places: Sequence[Place]) -> tuple[Step, 
 
 
 def _removals(recorded: Mapping[str, Any]) -> Iterator[Removal]:
-    tiers, findings = _tiers(recorded), recorded["evidence"]["findings"]
+    bindings, findings = _bindings(recorded), recorded["evidence"]["findings"]
     for key, each in recorded["decision"]["candidates"].items():
         if each["verdict"] == "excluded":
             yield Removal(
                 candidate=key,
-                tier=tiers[key]["tier"],
+                tier=bindings[key]["tier"],
                 reason=each["reason"],
                 sentence=REASONS[each["reason"]].sentence,
                 details=findings[key].get("details", ""),
+                health=findings[key].get("health", ""),
                 quote_micros=each["quote"],
             )
 
 
 def _places(recorded: Mapping[str, Any]) -> Iterator[Place]:
-    bindings, findings = _tiers(recorded), recorded["evidence"]["findings"]
+    bindings, findings = _bindings(recorded), recorded["evidence"]["findings"]
     verdicts = recorded["decision"]["candidates"]
     placed = [key for key, finding in findings.items() if "position" in finding]
     for key in sorted(placed, key=lambda key: findings[key]["position"]):
@@ -184,7 +186,7 @@ def _places(recorded: Mapping[str, Any]) -> Iterator[Place]:
         )
 
 
-def _tiers(recorded: Mapping[str, Any]) -> dict[str, Mapping[str, Any]]:
+def _bindings(recorded: Mapping[str, Any]) -> dict[str, Mapping[str, Any]]:
     """The bindings by candidate key."""
     verdicts = recorded["decision"]["candidates"]
     return {

@@ -13,7 +13,7 @@ from catalog.hashing import document_hash
 from catalog.policy import parse_policy
 from catalog.shape import ImageShape, Shape, VideoShape
 from dispatch.routing.router import route
-from dispatch.routing.snapshot import SCHEMA, canonical, snapshot
+from dispatch.routing.snapshot import HASH_LENGTH, SCHEMA, canonical, snapshot
 from dispatch.routing.types import (
     Candidate,
     Channel,
@@ -29,6 +29,7 @@ from dispatch.routing.types import (
     Supply,
     Version,
     candidate_keys,
+    default_unknown_limit,
 )
 
 type Told = Mapping[str, Any]
@@ -54,16 +55,16 @@ def inputs_from_snapshot(recorded: Told, documents: Told) -> RoutingInput:
         raise ReplayError(
             f"schema {recorded.get('schema')} is not {SCHEMA}, the one that this version replays"
         )
-    loaded = _Loaded(recorded["versions"], documents)
+    policy_version, parameters = _load(recorded["policy"]["version"], documents)
     model, request = _read(Model, recorded["model"]), recorded["request"]
     rates = recorded["rates"].items()
     return RoutingInput(
         now=datetime.fromisoformat(recorded["now"]),
         model=model,
-        policy=parse_policy(loaded.document(recorded["policy"]["id"])),
-        policy_version=loaded.version(recorded["policy"]["id"]),
+        policy=parse_policy(parameters),
+        policy_version=policy_version,
         shape=_shape(model, request["shape"]),
-        candidates=_candidates(recorded, dict(_supplies(recorded, model, loaded))),
+        candidates=_candidates(recorded, dict(_supplies(recorded, model, documents))),
         channels=_read_all(Condition, recorded["channels"]),
         supplies=_read_all(Condition, recorded["supplies"]),
         groups=_read_all(GroupCondition, recorded["groups"]),
@@ -78,21 +79,15 @@ def inputs_from_snapshot(recorded: Told, documents: Told) -> RoutingInput:
     )
 
 
-class _Loaded:
-    """The documents of a snapshot's versions, each checked against its hash when it is used."""
-
-    def __init__(self, hashes: Told, documents: Told) -> None:
-        self._hashes, self._documents = hashes, documents
-
-    def version(self, id: str) -> Version:
-        return Version(id, self._hashes[id])
-
-    def document(self, id: str) -> Any:
-        if id not in self._documents:
-            raise ReplayError(f"{id}: its document was not given")
-        if document_hash(self._documents[id]) != self._hashes[id]:
-            raise ReplayError(f"{id}: its document is not the one that was routed by")
-        return self._documents[id]
+def _load(named: Sequence[str], documents: Told) -> tuple[Version, Any]:
+    """A version as the snapshot names it, and its document, checked against the hash."""
+    version = Version(*named)
+    if version.id not in documents:
+        raise ReplayError(f"{version.id}: its document was not given")
+    document = documents[version.id]
+    if document_hash(document)[:HASH_LENGTH] != version.hash:
+        raise ReplayError(f"{version.id}: its document is not the one that was routed by")
+    return version, document
 
 
 def _read[Kind](kind: type[Kind], told: Told) -> Kind:
@@ -123,24 +118,29 @@ def _shape(model: Model, told: Told) -> Shape:
     return _read(VideoShape, told) if model.modality == "video" else _read(ImageShape, told)
 
 
-def _supplies(recorded: Told, model: Model, loaded: _Loaded) -> Iterator[tuple[str, Supply]]:
+def _supplies(recorded: Told, model: Model, documents: Told) -> Iterator[tuple[str, Supply]]:
     channels = _channels(recorded)
     for key, told in recorded["supplies"].items():
-        yield (
-            key,
-            Supply(
-                id=key,
-                channel=channels[told["channel"]],
-                capacity=told["capacity"],
-                unknown_limit=told["unknown_limit"],
-                capability=parse_capability(model.modality, loaded.document(told["capability"])),
-                capability_version=loaded.version(told["capability"]),
-                price=told["price"] and parse_price(loaded.document(told["price"]), model.modality),
-                price_version=told["price"] and loaded.version(told["price"]),
-                state=told.get("state", "enabled"),
-                real_person=told.get("real_person", "allowed"),
-            ),
+        capability_version, capability = _load(told["capability"], documents)
+        price_version, price = _load(told["price"], documents) if told["price"] else (None, None)
+        supply = Supply(
+            id=key,
+            channel=channels[told["channel"]],
+            capacity=told["capacity"],
+            unknown_limit=_unknown_limit(told),
+            capability=parse_capability(model.modality, capability),
+            capability_version=capability_version,
+            price=price and parse_price(price, model.modality),
+            price_version=price_version,
+            state=told.get("state", "enabled"),
+            real_person=told.get("real_person", "allowed"),
         )
+        yield key, supply
+
+
+def _unknown_limit(told: Told) -> int:
+    limit: int = told.get("unknown_limit", default_unknown_limit(told["capacity"]))
+    return limit
 
 
 def _channels(recorded: Told) -> dict[str, Channel]:
@@ -149,7 +149,7 @@ def _channels(recorded: Told) -> dict[str, Channel]:
         key: Channel(
             id=key,
             capacity=told["capacity"],
-            unknown_limit=told["unknown_limit"],
+            unknown_limit=_unknown_limit(told),
             state=told.get("state", "enabled"),
             group=groups.get(told.get("group")),
             region=told.get("region", ""),

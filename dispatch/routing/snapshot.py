@@ -15,9 +15,19 @@ from catalog.capability import lacking
 from catalog.degradation import Rule, rule_document
 from dispatch.routing.ordering import NO_SAMPLES
 from dispatch.routing.reasons import REASONS
-from dispatch.routing.types import Channel, Decision, Finding, RoutingInput, Supply, Version
+from dispatch.routing.types import (
+    Channel,
+    Decision,
+    Finding,
+    RoutingInput,
+    Shadow,
+    Supply,
+    Version,
+    default_unknown_limit,
+)
 
 SCHEMA: Final = 1
+HASH_LENGTH: Final = 32  # hexadecimal digits
 DETAILS_LENGTH: Final = 200  # characters; twenty candidates stay under 16 KiB
 
 
@@ -38,7 +48,7 @@ def snapshot(inputs: RoutingInput, decision: Decision) -> dict[str, Any]:
         "now": inputs.now.isoformat(),
         "model": _told(inputs.model),
         "policy": {
-            "id": inputs.policy_version.id,
+            "version": _version(inputs.policy_version),
             "order": inputs.policy.order,
             "currency": inputs.policy.currency,
         },
@@ -53,7 +63,6 @@ def snapshot(inputs: RoutingInput, decision: Decision) -> dict[str, Any]:
         "rules": [rule_document(rule) for rule in rules],
         "bindings": [_binding(it, rules, inputs) for it in findings],
         "refusals": {key: _told(inputs.refusals[key]) for key in supplies if key in inputs.refusals},
-        "versions": {version.id: version.hash for version in _versions(inputs, supplies.values())},
         "decision": decision.as_json(),
         "evidence": _evidence(decision),
     }
@@ -88,24 +97,29 @@ def _rates(inputs: RoutingInput, supplies: Iterable[Supply]) -> dict[str, Any]:
 
 
 def _channel(channel: Channel, inputs: RoutingInput) -> dict[str, Any]:
-    told = _told(channel, leave_out=("id", "group")) | _told(inputs.channels[channel.id])
+    told = _place(channel) | _told(inputs.channels[channel.id])
+    if channel.region:
+        told["region"] = channel.region
     return told | ({"group": channel.group.id} if channel.group else {})
 
 
 def _supply(supply: Supply, inputs: RoutingInput) -> dict[str, Any]:
-    told = {
+    told = _place(supply) | {
         "channel": supply.channel.id,
-        "capacity": supply.capacity,
-        "unknown_limit": supply.unknown_limit,
-        "capability": supply.capability_version.id,
-        "price": supply.price_version and supply.price_version.id,
+        "capability": _version(supply.capability_version),
+        "price": supply.price_version and _version(supply.price_version),
     }
-    if supply.state != "enabled":
-        told["state"] = supply.state
     if inputs.model.modality == "video" and supply.real_person != "allowed":
         told["real_person"] = supply.real_person
     statistics = inputs.statistics.get(supply.id, NO_SAMPLES)
     return told | _told(inputs.supplies[supply.id]) | _told(statistics)
+
+
+def _place(place: Channel | Supply) -> dict[str, Any]:
+    told: dict[str, Any] = {"capacity": place.capacity}
+    if place.unknown_limit != default_unknown_limit(place.capacity):
+        told["unknown_limit"] = place.unknown_limit
+    return told if place.state == "enabled" else told | {"state": place.state}
 
 
 def _binding(finding: Finding, rules: Sequence[Rule], inputs: RoutingInput) -> dict[str, Any]:
@@ -128,26 +142,22 @@ def _compile_refusal(finding: Finding, inputs: RoutingInput) -> str | None:
     return inputs.compile_refusals.get(finding.candidate.key)
 
 
-def _versions(inputs: RoutingInput, supplies: Iterable[Supply]) -> list[Version]:
-    named = [inputs.policy_version]
-    for supply in supplies:
-        named.append(supply.capability_version)
-        if supply.price_version:
-            named.append(supply.price_version)
-    return named
+def _version(version: Version) -> list[str]:
+    """Half of the hash: 128 bits tell any two documents apart."""
+    return [version.id, version.hash[:HASH_LENGTH]]
 
 
 def _evidence(decision: Decision) -> dict[str, Any]:
-    evidence: dict[str, Any] = {
-        "limits": asdict(decision.limits),
-        "findings": {finding.candidate.key: _finding(finding) for finding in decision.findings},
-    }
-    if decision.shadow:
-        scores = decision.shadow.scores
-        evidence["shadow"] = {"name": decision.shadow.name, "order": list(decision.shadow.order)} | (
-            {"scores": dict(scores)} if scores else {}
-        )
-    return evidence
+    findings = {finding.candidate.key: _finding(finding) for finding in decision.findings}
+    evidence = {"limits": asdict(decision.limits), "findings": findings}
+    return evidence | ({"shadow": _shadow(decision.shadow)} if decision.shadow else {})
+
+
+def _shadow(shadow: Shadow) -> dict[str, Any]:
+    """Keys, best first; each with its score where the order has scores."""
+    if shadow.scores is None:
+        return {"name": shadow.name, "order": list(shadow.order)}
+    return {"name": shadow.name, "order": [[key, shadow.scores[key]] for key in shadow.order]}
 
 
 def _finding(finding: Finding) -> dict[str, Any]:
