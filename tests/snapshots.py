@@ -107,7 +107,12 @@ def _complete(scenario: dict[str, Any]) -> dict[str, Any]:
 
 
 def recorded(scenario: dict[str, Any] | None = None) -> dict[str, Any]:
-    inputs = parse_scenario(_complete(scenario or busy_scenario()))
+    return snapshot_of(_complete(scenario or busy_scenario()))
+
+
+def snapshot_of(scenario: dict[str, Any]) -> dict[str, Any]:
+    """Of a whole scenario document."""
+    inputs = parse_scenario(scenario)
     return snapshot(inputs, route(inputs))
 
 

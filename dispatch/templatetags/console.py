@@ -1,7 +1,7 @@
 """How the console writes states, money, times and ids."""
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 from typing import Any, Final
@@ -12,6 +12,7 @@ from django.utils.formats import number_format
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
 from django.utils.translation import gettext as _
+from django.utils.translation import pgettext
 
 from dispatch.queries.needs import CAP
 from dispatch.views import icons
@@ -97,6 +98,12 @@ def severity(code: str) -> SafeString:
 def word(code: str, family: str) -> str:
     """The word for a code: `{{ code|word:"tiers" }}`."""
     return words.word(getattr(words, family.upper()), str(code))
+
+
+@register.filter
+def listed(codes: Sequence[str], family: str) -> str:
+    """The words for several codes, as one list."""
+    return pgettext("between the items of a list", ", ").join(word(code, family) for code in codes)
 
 
 @register.filter

@@ -116,6 +116,15 @@ def _supply_of(key: str, recorded: Mapping[str, Any]) -> tuple[str, str]:
     return supply, recorded["supplies"][supply]["channel"]
 
 
+def record_of(found: SelectionRound) -> Mapping[str, Any]:
+    """The snapshot as stored; of an image, without the empty place that its form keeps for real persons."""
+    snapshot = found.snapshot
+    layer = snapshot.get("decision", {}).get("layer")
+    if snapshot.get("model", {}).get("modality") != "image" or not layer:
+        return snapshot
+    return {**snapshot, "decision": {**snapshot["decision"], "layer": {"tier": layer["tier"]}}}
+
+
 def switch_state(attempts: Sequence[Attempt]) -> str:
     """What became of the one switch: none_yet, used, available, not_needed, not_taken."""
     if not attempts:

@@ -6,7 +6,7 @@ from django.views.decorators.http import require_safe
 
 from dispatch.queries import job_story
 from dispatch.views.access import role_required
-from dispatch.views.explanation import explained
+from dispatch.views.explanation import explained, record_of
 from dispatch.views.shell import page
 
 
@@ -22,6 +22,7 @@ def selection_round(request: HttpRequest, job_id: str, number: int) -> HttpRespo
         "job": job,
         "round": found,
         "told": explained(found, list(job.attempts.select_related("supply").order_by("number"))),
+        "record": record_of(found),
         "count": len(numbers),
         "previous": number - 1 if number - 1 in numbers else None,
         "next": number + 1 if number + 1 in numbers else None,

@@ -17,7 +17,8 @@ EXPLANATION: Final = (
     _("Sorted by health, success band, expected success cost, free slots, supply id."),
     _("Sorted by expected success cost, health, success band, free slots, supply id."),
     _(
-        "Sorted by priority, higher first, then expected success cost, health, success band, free slots, supply id."
+        "Sorted by priority, higher first, then expected success cost, health, success band,"
+        " free slots, supply id."
     ),
     _("A probing or recovering supply was put in front: it was its turn to be tried."),
     _("The exact layer is full; its overflow may use a fallback supply."),

@@ -1,0 +1,129 @@
+"""Every code has a word, every word a translation, and the vendored scripts are the published ones."""
+
+import ast
+import base64
+import hashlib
+import re
+from pathlib import Path
+
+import pytest
+from django.conf import settings
+from django.template.loader import get_template, render_to_string
+from django.utils import translation
+
+from billing.models import CreditEntry, ProviderUsageEntry
+from catalog.models import Modality, Tier
+from dispatch.lifecycle import AttemptState, JobState
+from dispatch.models import ProviderEvent, ServiceClass
+from dispatch.queries.timeline import PHASES
+from dispatch.routing import explain, reasons
+from dispatch.views import vocabulary
+from dispatch.views.sentences import EXPLANATION
+from health.alerts import SEVERITIES
+from health.models import STATES
+
+ROOT = Path(settings.BASE_DIR)
+CATALOGUE = ROOT / "config" / "locale" / "zh_Hans" / "LC_MESSAGES" / "django.po"
+FAMILIES = {
+    "JOB_STATES": list(JobState),
+    "ATTEMPT_STATES": list(AttemptState),
+    "HEALTH": STATES,
+    "TIERS": Tier.values,
+    "TIER_NAMES": Tier.values,
+    "MODALITIES": Modality.values,
+    "SERVICE_CLASSES": ServiceClass.values,
+    "SEVERITIES": sorted(set(SEVERITIES.values()) | {"info"}),
+    "ALERTS": sorted(SEVERITIES),
+    "EVENT_KINDS": ProviderEvent.Kind.values,
+    "USAGE_KINDS": ProviderUsageEntry.Kind.values,
+    "CREDIT_KINDS": CreditEntry.Kind.values,
+    "PHASES": list(PHASES),
+    "ROUND_OUTCOMES": sorted(explain.OUTCOMES),
+    "ORDERS": sorted(explain.ORDERS),
+}
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_every_stored_code_has_a_word(family: str) -> None:
+    words = getattr(vocabulary, family)
+    assert {str(code) for code in FAMILIES[family]} <= set(words)
+
+
+@pytest.mark.parametrize("name", [name for name in vars(vocabulary) if name.isupper()])
+def test_i2_every_word_is_translated(name: str) -> None:
+    words = getattr(vocabulary, name)
+    with translation.override("zh-hans"):
+        chinese = {code: str(text) for code, text in words.items()}
+    assert not [code for code, text in chinese.items() if text.isascii()]
+
+
+def test_the_explanations_sentences_are_those_that_the_router_speaks() -> None:
+    spoken = {
+        *explain.TITLES,
+        *explain.OUTCOMES.values(),
+        *explain.ORDERS.values(),
+        *explain.FLAGS.values(),
+        *reasons.KEYS.values(),
+        *(reason.sentence for reason in reasons.REASONS.values()),
+        *_sentences_in_calls(Path(explain.__file__)),
+        *explain._LIMITS.values(),
+    }
+    assert set(EXPLANATION) == spoken
+    with translation.override("zh-hans"):
+        assert not [each for each in EXPLANATION if translation.gettext(each).isascii()]
+
+
+def _sentences_in_calls(module: Path) -> set[str]:
+    """The sentences given as they are to Note and _money."""
+    calls = (node for node in ast.walk(ast.parse(module.read_text())) if isinstance(node, ast.Call))
+    first = (call.args[0] for call in calls if getattr(call.func, "id", "") in ("Note", "_money"))
+    return {arg.value for arg in first if isinstance(arg, ast.Constant)}
+
+
+def test_the_catalogue_of_translations_has_no_gap_and_no_guess() -> None:
+    text = CATALOGUE.read_text()
+    assert "fuzzy" not in text
+    body = text.split("\n\n", 1)[1]
+    assert not re.findall(r'^msgstr(?:\[0\])? ""\n(?!")', body + "\n", re.MULTILINE)
+
+
+def test_i4_each_term_of_the_glossary_has_one_translation() -> None:
+    """Where the English says one of these, the Chinese says its one term."""
+    glossary = {
+        "acknowledge": "确认收到",
+        "degraded delivery": "降级交付",
+        "public model": "公开模型",
+        "selection round": "选择轮次",
+        "supply binding": "供给绑定",
+        "idempotency key": "幂等键",
+        "slot": "槽位",
+        "circuit": "熔断",
+    }
+    with translation.override("zh-hans"):
+        for sentence in _msgids():
+            chinese = translation.gettext(sentence)
+            for english, term in glossary.items():
+                if english in sentence.lower() and not chinese.isascii():
+                    assert term in chinese, sentence
+
+
+def _msgids() -> list[str]:
+    quoted = re.findall(r'^msgid "(.+)"$', CATALOGUE.read_text(), re.MULTILINE)
+    return [text.replace('"', '"') for text in quoted]
+
+
+def test_every_template_can_be_read() -> None:
+    folder = ROOT / "templates"
+    for path in sorted(folder.rglob("*.html")):
+        get_template(str(path.relative_to(folder)))
+    assert "This page could not be made" in render_to_string("500.html")
+
+
+def test_the_vendored_scripts_are_those_of_the_package() -> None:
+    vendor = ROOT / "static" / "vendor"
+    row = re.compile(r"`([\w.-]+\.js)` \| `[^`]+` \| `sha384-([^`]+)`")
+    table = dict(row.findall((vendor / "README.md").read_text()))
+    assert set(table) == {path.name for path in vendor.glob("*.js")}
+    for name, integrity in table.items():
+        digest = hashlib.sha384((vendor / name).read_bytes()).digest()
+        assert base64.b64encode(digest).decode() == integrity
