@@ -1,3 +1,3 @@
-"""A simulator whose time stands still, and a client for it."""
+"""A simulator whose time stands still, and servers for it to call."""
 
-from tests.providers.conftest import certificate, serve, simulator  # noqa: F401 - fixtures
+from tests.providers.conftest import serve, simulator  # noqa: F401 - fixtures
