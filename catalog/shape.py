@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
-from catalog.document import Number
+from catalog.document import Number, Section
 
 VIDEO_MODES: Final = ("text_to_video", "image_to_video", "first_last_frame", "video_to_video", "extend")
 IMAGE_MODES: Final = ("text_to_image", "image_edit")
@@ -88,6 +88,46 @@ IMAGE_FIELDS: Final[Mapping[str, str]] = {
 
 def fields_of(modality: str) -> Mapping[str, str]:
     return VIDEO_FIELDS if modality == "video" else IMAGE_FIELDS
+
+
+BILLING_MODES: Final = ("per_second", "per_request")
+
+
+def read_shape(modality: str, section: Section) -> Shape:
+    """A shape that is written by its own fields, or by fewer that the section knows. Raises DocumentError."""
+    return _read_video(section) if modality == "video" else _read_image(section)
+
+
+def _read_video(section: Section) -> VideoShape:
+    return VideoShape(
+        mode=section.choice("mode", VIDEO_MODES),
+        duration_s=section.number("duration_s", None),
+        resolution=section.text("resolution", None),
+        aspect_ratio=section.text("aspect_ratio", None),
+        images=section.whole("images", 0),
+        videos=section.whole("videos", 0),
+        audios=section.whole("audios", 0),
+        audio=section.flag("audio", False),
+        real_person=section.flag("real_person", False),
+        billing_mode=section.choice("billing_mode", BILLING_MODES, "per_second"),
+        fps=section.whole("fps", None, least=1),
+        sample_count=section.whole("sample_count", 1, least=1),
+        first_frame=section.flag("first_frame", False),
+        last_frame=section.flag("last_frame", False),
+        seed=section.flag("seed", False),
+        negative_prompt=section.flag("negative_prompt", False),
+    )
+
+
+def _read_image(section: Section) -> ImageShape:
+    return ImageShape(
+        mode=section.choice("mode", IMAGE_MODES),
+        size=section.text("size", None),
+        n=section.whole("n", 1, least=1),
+        images=section.whole("images", 0),
+        seed=section.flag("seed", False),
+        negative_prompt=section.flag("negative_prompt", False),
+    )
 
 
 def shape_of(modality: str, request: Mapping[str, Any]) -> Shape:

@@ -17,7 +17,7 @@ from catalog.degradation import parse_rule
 from catalog.document import DocumentError, Section, items, text
 from catalog.hashing import document_hash
 from catalog.policy import ORDERS, Policy, PolicyError, parse_policy
-from catalog.shape import IMAGE_MODES, VIDEO_MODES, ImageShape, VideoShape
+from catalog.shape import read_shape
 from dispatch.routing.types import (
     ADMIN_STATES,
     HEALTH,
@@ -132,7 +132,7 @@ def parse_scenario(document: Any, path: str = "") -> RoutingInput:
         model=model,
         policy=_policy(policy),
         policy_version=_version("policy", _policy_parameters(policy)),
-        shape=_video_shape(request) if model.modality == "video" else _image_shape(request),
+        shape=read_shape(model.modality, request),
         demands=Demands(
             degradation=request.choice("degradation", DEGRADATION, None),
             max_cost_micros=_micros(request, "max_cost", None),
@@ -202,30 +202,6 @@ def _plain(value: Any) -> Any:
     if isinstance(value, Mapping):
         return {key: _plain(item) for key, item in value.items()}
     return [_plain(item) for item in value] if isinstance(value, list) else value
-
-
-def _video_shape(section: Section) -> VideoShape:
-    return VideoShape(
-        mode=section.choice("mode", VIDEO_MODES),
-        duration_s=section.number("duration_s", None),
-        resolution=section.text("resolution", None),
-        aspect_ratio=section.text("aspect_ratio", None),
-        images=section.whole("images", 0),
-        videos=section.whole("videos", 0),
-        audios=section.whole("audios", 0),
-        audio=section.flag("audio", False),
-        real_person=section.flag("real_person", False),
-        billing_mode=section.choice("billing_mode", tuple(SCENARIO_KEYS), "per_second"),
-    )
-
-
-def _image_shape(section: Section) -> ImageShape:
-    return ImageShape(
-        mode=section.choice("mode", IMAGE_MODES),
-        size=section.text("size", None),
-        n=section.whole("n", 1, least=1),
-        images=section.whole("images", 0),
-    )
 
 
 def _job(scenario: Section) -> Job:

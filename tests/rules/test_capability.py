@@ -59,7 +59,12 @@ def test_each_missing_capability_is_named(asked: dict[str, Any], missed: str) ->
         inputs={"last_frame": False},
         controls={"negative_prompt": False},
     )
-    shape = {"mode": "text_to_video", "duration_s": 5, "resolution": "720p", "aspect_ratio": "16:9"} | asked
+    shape: dict[str, Any] = {
+        "mode": "text_to_video",
+        "duration_s": 5,
+        "resolution": "720p",
+        "aspect_ratio": "16:9",
+    } | asked
     assert lacks(VideoShape(**shape), can) == [missed]
 
 

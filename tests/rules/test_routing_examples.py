@@ -28,7 +28,7 @@ from tests.rules.scenarios import (
 )
 
 WITHOUT_VIDEOS = dict(VIDEO_CAPABILITY) | {"max_videos": 0, "max_audios": 0}
-FULL = {"capacity": 2, "used": 2}
+FULL: dict[str, Any] = {"capacity": 2, "used": 2}
 
 
 def only_reason(it: dict[str, Any], **sections: Any) -> str | None:
