@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
-from decimal import Decimal
+from decimal import Decimal, InvalidOperation
 from typing import Any
 
 ORDERS = ("stable_first", "cost_first", "manual_priority")
@@ -79,7 +79,8 @@ def _parsed(name: str, value: Any) -> Any:
 
 
 def _one_of(name: str, value: Any, allowed: tuple[Any, ...]) -> Any:
-    if value not in allowed:
+    # By type too: True equals 1.
+    if not any(value == each and type(value) is type(each) for each in allowed):
         raise PolicyError(f"{name}: {value!r} is none of {', '.join(map(str, allowed))}")
     return value
 
@@ -93,10 +94,13 @@ def _currency(value: Any) -> str:
 def _decimal(name: str, value: Any) -> Decimal:
     if not isinstance(value, str | int | float) or isinstance(value, bool):
         raise PolicyError(f"{name}: {value!r} is not a number")
-    number = Decimal(str(value))
+    try:
+        number = Decimal(str(value))
+    except InvalidOperation as error:
+        raise PolicyError(f"{name}: {value!r} is not a number") from error
     least = Decimal(0) if name == "success_band" else Decimal(1)
     most = Decimal(1) if name == "success_band" else Decimal(1000)
-    if not (least <= number <= most) or (name == "success_band" and number == 0):
+    if not number.is_finite() or not (least <= number <= most) or (name == "success_band" and number == 0):
         raise PolicyError(f"{name}: {value} is not between {least} and {most}")
     return number
 
