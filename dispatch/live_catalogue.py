@@ -15,12 +15,14 @@ from billing.models import CostMode, CostRuleVersion, CurrencyRateVersion
 from billing.pricing import Price, Ratio, parse_price
 from catalog.capability import parse_capability
 from catalog.degradation import Rule
-from catalog.models import CapacityGroup, PublicModel, Supply, SupplyBinding
+from catalog.models import CapacityGroup, PublicModel, RefusalIsolation, Supply, SupplyBinding
 from catalog.policy import Policy
 from catalog.providers.types import SupplyTarget
 from catalog.revision import current_revision
 from dispatch.capacity import Place
 from dispatch.routing import types as routing
+from health.memory import place_of
+from health.refusals import Place as RefusalPlace
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,7 +35,7 @@ class SupplyFacts:
     target: SupplyTarget
     capability_version_id: int
     cost_rule_version_id: int | None
-    model_family: str
+    refusal_place: RefusalPlace
 
     def price_in_force(self) -> int:
         """The row of the price that a chosen supply was quoted by. Raises LookupError without one."""
@@ -54,6 +56,7 @@ class ServedModel:
     candidates: tuple[routing.Candidate, ...]
     rates: Mapping[str, Ratio]
     rate_versions: Mapping[str, str]
+    closes_on_refusal: bool = False  # content that one supply refused goes to no other of this model
 
 
 @dataclass(frozen=True)
@@ -62,6 +65,7 @@ class LiveCatalogue:
     valid_until: datetime | None
     models: Mapping[int, ServedModel]  # by row id of the public model
     supplies: Mapping[str, SupplyFacts] = field(repr=False)  # by slug
+    routed: Mapping[str, routing.Supply] = field(repr=False)  # by slug, bound or not
 
 
 _kept: list[LiveCatalogue] = []
@@ -104,7 +108,8 @@ def _read(revision: int, now: datetime) -> LiveCatalogue:
         model.pk: _served(model, by_model.get(model.pk, []), supplies, now)
         for model in PublicModel.objects.select_related("policy")
     }
-    return LiveCatalogue(revision, _next_change(now), models, facts)
+    routed = {supply.id: supply for supply in supplies.values()}
+    return LiveCatalogue(revision, _next_change(now), models, facts, routed)
 
 
 def _supply_rows() -> list[Supply]:
@@ -192,7 +197,7 @@ def _facts(row: Supply, prices: Mapping[int, CostRuleVersion]) -> SupplyFacts:
         ),
         capability_version_id=row.capability_version_id,
         cost_rule_version_id=None if price is None else price.pk,
-        model_family=row.model_family,
+        refusal_place=place_of(row),
     )
 
 
@@ -223,6 +228,7 @@ def _served(
         candidates=tuple(_candidate(binding, supplies[binding.supply_id], keys) for binding in bound),
         rates=rates,
         rate_versions=rate_versions,
+        closes_on_refusal=model.refusal_isolation == RefusalIsolation.MODEL,
     )
 
 
