@@ -6,6 +6,7 @@ from typing import Any
 
 from django.db import DatabaseError, OperationalError, connection
 from django.http import HttpRequest, JsonResponse
+from django.utils.http import http_date
 from rest_framework.exceptions import ValidationError
 from rest_framework.response import Response
 from rest_framework.views import exception_handler, set_rollback
@@ -23,6 +24,7 @@ STATUS_OF: dict[type[Exception], HTTPStatus] = {
     errors.ModelNotPublished: HTTPStatus.CONFLICT,
     errors.IdempotencyConflict: HTTPStatus.CONFLICT,
     errors.AlreadyFinished: HTTPStatus.CONFLICT,
+    errors.ContentRefused: HTTPStatus.UNPROCESSABLE_ENTITY,
     errors.QueueFull: HTTPStatus.TOO_MANY_REQUESTS,
     InsufficientCredit: HTTPStatus.PAYMENT_REQUIRED,
 }
@@ -65,6 +67,8 @@ def _from_ours(error: errors.DispatchError | BillingError, request_id: str) -> R
     response = _problem(status, error.code, str(error), request_id, getattr(error, "field", ""))
     if isinstance(error, errors.QueueFull):
         response["Retry-After"] = str(error.retry_after_s)
+    if isinstance(error, errors.ContentRefused) and error.next_at is not None:
+        response["Retry-After"] = http_date(error.next_at.timestamp())
     return response
 
 

@@ -1,5 +1,7 @@
 """What a caller of the gateway can do wrong; `config/api.py` gives each its HTTP status."""
 
+from datetime import datetime
+
 
 class DispatchError(Exception):
     """Base of the errors below. `code` is stable and documented; `field` is a path into the request."""
@@ -40,6 +42,19 @@ class QueueFull(DispatchError):
 
     code = "queue_full"
     retry_after_s = 10
+
+
+class ContentRefused(DispatchError):
+    """Refused before; the content may be submitted again at `next_at`, None: not until something changes."""
+
+    code = "content_refused"
+
+    def __init__(self, next_at: datetime | None) -> None:
+        self.next_at = next_at
+        when = f"It may be submitted again at {next_at:%Y-%m-%dT%H:%M:%SZ}." if next_at else ""
+        super().__init__(
+            f"The content was refused by moderation. Change the prompt or the inputs. {when}".strip()
+        )
 
 
 class UnknownJob(DispatchError):

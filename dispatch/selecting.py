@@ -58,6 +58,7 @@ def inputs_for(
             selection_number=selection_number,
             attempt=len(attempts) + 1,
         ),
+        refusals=facts.refusals(job, model, now),
         rates=model.rates,
         rate_versions=model.rate_versions,
         compile_refusals=compile_refusals,

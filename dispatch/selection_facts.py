@@ -1,7 +1,7 @@
 """What changes from second to second and decides a selection: slots, health, statistics; read once a scan."""
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
 from django.db import connection
@@ -9,10 +9,14 @@ from django.db import connection
 from dispatch import capacity
 from dispatch.capacity import Kind, Place, Subject
 from dispatch.live_catalogue import LiveCatalogue, ServedModel
-from dispatch.models import CapacityLease, Occupancy
-from dispatch.routing.types import Condition, GroupCondition, Statistics
+from dispatch.models import CapacityLease, Job, Occupancy
+from dispatch.refusals import at_supplies
+from dispatch.routing.types import Condition, GroupCondition, Refusal, Statistics
 from health.circuit import RETURNING
-from health.snapshot import HealthFacts, HealthSnapshot, health_snapshot
+from health.memory import Match, matching_refusals
+from health.pressure import PROBE_WINDOW
+from health.refusals import PROBE_LOOK_AGAIN, RefusalState, Standing
+from health.snapshot import GroupPause, HealthFacts, HealthSnapshot, group_pauses, health_snapshot
 
 STATISTICS_WINDOW = timedelta(days=1)
 STATISTICS_MAX_SAMPLES = 1_000
@@ -22,13 +26,15 @@ _STATISTICS_KEPT_FOR = timedelta(seconds=10)
 @dataclass
 class SelectionFacts:
     """Facts of one scan. `occupancy` rows are locked, and counted up as the scan takes slots, so that each
-    job sees what the jobs before it left."""
+    job sees what the jobs before it left; a probe that one job claimed closes the way for the next."""
 
     catalogue: LiveCatalogue
     occupancy: dict[Subject, Occupancy]
     health: HealthSnapshot
     statistics: Mapping[str, Statistics]
     used_in_epoch: dict[Subject, int]
+    pauses: dict[int, GroupPause]
+    matches: dict[str, dict[int, Match]]  # refusal records, by fingerprint and supply
 
     def channels(self, model: ServedModel) -> dict[str, Condition]:
         return {
@@ -52,8 +58,40 @@ class SelectionFacts:
             group, group_id = candidate.supply.channel.group, self._place(candidate.supply.id).group_id
             if group is not None and group_id is not None:
                 row = self.occupancy[Kind.GROUP.value, group_id]
-                found[group.id] = GroupCondition(used=row.confirmed + row.unknown)
+                pause = self.pauses.get(group_id)
+                found[group.id] = GroupCondition(
+                    used=row.confirmed + row.unknown, not_before=pause.not_before if pause else None
+                )
         return found
+
+    def refusals(self, job: Job, model: ServedModel, now: datetime) -> dict[str, Refusal]:
+        """What the content of `job` may not be sent to, or only as the one probe."""
+        supplies = {candidate.supply.id for candidate in model.candidates}
+        standings = {
+            supply: match.standing for supply in supplies if (match := self.match(job, supply)) is not None
+        }
+        return at_supplies(standings, supplies, model.closes_on_refusal, now)
+
+    def match(self, job: Job, supply: str) -> Match | None:
+        """The refusal record that holds for the content of `job` at `supply`."""
+        return self.matches.get(job.content_fingerprint, {}).get(self._place(supply).supply_id)
+
+    def is_probed(self, job: Job, record_id: int, now: datetime) -> None:
+        """Somebody holds the record's probe: the content waits at every supply that it binds."""
+        waits = Standing(RefusalState.COOLDOWN, now + PROBE_LOOK_AGAIN)
+        of_content = self.matches[job.content_fingerprint]
+        for supply_id, match in of_content.items():
+            if match.record_id == record_id:
+                of_content[supply_id] = replace(match, standing=waits)
+
+    def group_to_probe(self, supply: str) -> int | None:
+        """The paused group that an attempt on `supply` would be the first to use again."""
+        group_id = self._place(supply).group_id
+        pause = None if group_id is None else self.pauses.get(group_id)
+        return group_id if pause and pause.probe_due else None
+
+    def group_is_probed(self, group_id: int, now: datetime) -> None:
+        self.pauses[group_id] = GroupPause(now + PROBE_WINDOW, probe_due=False)
 
     def take(self, place: Place) -> None:
         """One more slot is taken at `place`."""
@@ -83,15 +121,28 @@ class SelectionFacts:
         )
 
 
-def read_facts(catalogue: LiveCatalogue, models: Iterable[ServedModel], now: datetime) -> SelectionFacts:
-    """Locks the slots of every candidate of `models` until the transaction ends, then reads the rest."""
-    places = {
-        catalogue.supplies[candidate.supply.id].place for model in models for candidate in model.candidates
-    }
+def read_facts(
+    catalogue: LiveCatalogue, models: Iterable[ServedModel], fingerprints: set[str], now: datetime
+) -> SelectionFacts:
+    """Locks the slots of every candidate of `models` until the transaction ends, then reads the rest.
+
+    `fingerprints`: of the contents that are to be placed."""
+    supplies = [
+        catalogue.supplies[slug]
+        for slug in {candidate.supply.id for model in models for candidate in model.candidates}
+    ]
+    places = {supply.place for supply in supplies}
     occupancy = capacity.locked_occupancy(places)
     health = health_snapshot({place.channel_id for place in places}, {place.supply_id for place in places})
+    matches = matching_refusals(fingerprints, [supply.refusal_place for supply in supplies], now)
     return SelectionFacts(
-        catalogue, occupancy, health, _statistics(catalogue, places, now), _used_in_epoch(health)
+        catalogue,
+        occupancy,
+        health,
+        _statistics(catalogue, places, now),
+        _used_in_epoch(health),
+        group_pauses({place.group_id for place in places if place.group_id is not None}, now),
+        {fingerprint: dict(of_content) for fingerprint, of_content in matches.items()},
     )
 
 

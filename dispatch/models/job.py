@@ -39,6 +39,9 @@ class Job(models.Model):
     modality = models.CharField(max_length=5, choices=Modality)
     request = models.JSONField()  # normalized and frozen; holds the prompt
     request_hash = models.CharField(max_length=64)
+    content_fingerprint = models.CharField(
+        max_length=64, blank=True, default="", db_default=""
+    )  # what refusal memory knows it by
     idempotency_key = models.CharField(max_length=200, null=True)  # noqa: DJ001 - NULLs never collide
     idempotency_hash = models.CharField(max_length=64, blank=True)  # of the body as posted
     first_answer = models.TextField(blank=True)  # to repeat byte for byte

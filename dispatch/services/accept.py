@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
 
+from django.conf import settings
 from django.db import IntegrityError, transaction
 from django_q.tasks import async_task
 
@@ -14,8 +15,9 @@ from billing.authentication import Caller
 from catalog.capability import parse_capability
 from catalog.hashing import document_hash
 from catalog.ids import public_id
-from catalog.models import PublicModel
+from catalog.models import PublicModel, RefusalIsolation
 from dispatch.errors import (
+    ContentRefused,
     CostOverLimit,
     IdempotencyConflict,
     InvalidRequest,
@@ -23,11 +25,15 @@ from dispatch.errors import (
     QueueFull,
     UnknownModel,
 )
+from dispatch.fingerprint import content_fingerprint, fingerprint_key
 from dispatch.lifecycle import JobState
+from dispatch.live_catalogue import live_catalogue
 from dispatch.models import Job
 from dispatch.pricing import NoPrice, sale_price_micros
+from dispatch.refusals import all_open_at
 from dispatch.representation import job_as_json
 from dispatch.requests import defaults_of, normalized
+from health.memory import matching_refusals
 
 
 @dataclass(frozen=True)
@@ -75,6 +81,8 @@ def _store(
 ) -> Job:
     model = open_model(caller, body["model"])
     request = _normalized(model, body)
+    fingerprint = content_fingerprint(request, fingerprint_key(settings.SECRET_KEY))
+    _refuse_what_was_refused(model, fingerprint, now)
     policy = model.policy.parsed()
     _refuse_when_queue_is_full(caller)
     price = _price(caller, model, request)
@@ -91,6 +99,7 @@ def _store(
         modality=model.modality,
         request=request,
         request_hash=document_hash(request),
+        content_fingerprint=fingerprint,
         idempotency_key=idempotency_key,
         idempotency_hash=body_hash if idempotency_key else "",
         service_class=body.get("service_class", "standard"),
@@ -138,6 +147,21 @@ def _refuse_when_queue_is_full(caller: Caller) -> None:
     ).order_by()[: limit + 1]
     if waiting.count() >= limit:
         raise QueueFull(f"This account has {limit} jobs waiting, its limit. Try again when some have begun.")
+
+
+def _refuse_what_was_refused(model: PublicModel, fingerprint: str, now: datetime) -> None:
+    """A model that closes on a refusal answers for its providers while none of them may be asked again."""
+    if model.refusal_isolation != RefusalIsolation.MODEL:
+        return
+    catalogue = live_catalogue(now)
+    supplies = {candidate.supply.id for candidate in catalogue.models[model.pk].candidates}
+    places = [catalogue.supplies[supply].refusal_place for supply in supplies]
+    matches = matching_refusals([fingerprint], places, now).get(fingerprint)
+    if not matches:
+        return
+    opens_at = all_open_at([match.standing for match in matches.values()])
+    if opens_at is None or now < opens_at:
+        raise ContentRefused(opens_at)
 
 
 def _price(caller: Caller, model: PublicModel, request: Mapping[str, Any]) -> int:

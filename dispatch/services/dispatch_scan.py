@@ -30,6 +30,7 @@ from dispatch.selecting import inputs_for, is_hopeless
 from dispatch.selection_facts import SelectionFacts, read_facts
 from dispatch.services import raise_alerts
 from dispatch.services.advance import refresh_job
+from dispatch.services.claim_probes import claim_probes
 from dispatch.services.settle import settle_job
 from dispatch.words import ACCESS_REVOKED, NO_SUPPLY
 
@@ -64,7 +65,8 @@ def scan(now: datetime) -> int:
             return 0
         catalogue = live_catalogue(now)
         models = {job.public_model_id: catalogue.models[job.public_model_id] for job in jobs}
-        facts = read_facts(catalogue, models.values(), now)
+        contents = {job.content_fingerprint for job in jobs if job.content_fingerprint}
+        facts = read_facts(catalogue, models.values(), contents, now)
         counts = _selection_counts(models)
         batch = Batch(_round_numbers(jobs))
         for job in jobs:
@@ -120,12 +122,18 @@ def _look_at(
         return
     count = counts[job.public_model_id]
     compilations = Compilations(job.request, model, facts.catalogue)
-    inputs = inputs_for(job, model, facts, count.number + 1, compilations, now)
-    decision = route(inputs)
-    if decision.chosen is None:
-        _nobody(job, inputs, decision, batch, now)
-        return
-    _start(job, model, inputs, decision, compilations, facts, batch, now)
+    attempt_id = public_id("att")
+    while True:
+        inputs = inputs_for(job, model, facts, count.number + 1, compilations, now)
+        decision = route(inputs)
+        if decision.chosen is None:
+            _nobody(job, inputs, decision, batch, now)
+            return
+        if claim_probes(decision, job, facts, attempt_id, now):
+            break
+        # The facts say now that it can't be had: the next round decides without it.
+        batch.rounds.append(_round(job, inputs, decision, batch, now))
+    _start(job, model, attempt_id, inputs, decision, compilations, facts, batch, now)
     if inputs.job.attempt == 1:
         count.number += 1
 
@@ -177,6 +185,7 @@ def _round(job: Job, inputs: RoutingInput, decision: Decision, batch: Batch, now
 def _start(
     job: Job,
     model: ServedModel,
+    attempt_id: str,
     inputs: RoutingInput,
     decision: Decision,
     compilations: Compilations,
@@ -189,7 +198,7 @@ def _start(
     supply = facts.catalogue.supplies[chosen.candidate.supply.id]
     facts.take(supply.place)
     selection_round = _round(job, inputs, decision, batch, now)
-    attempt = _attempt(job, model, supply, decision, compilations, selection_round, facts, now)
+    attempt = _attempt(job, model, attempt_id, supply, decision, compilations, selection_round, facts, now)
     batch.rounds.append(selection_round)
     batch.attempts.append(attempt)
     batch.leases.append(_lease(attempt, supply, now))
@@ -200,6 +209,7 @@ def _start(
 def _attempt(
     job: Job,
     model: ServedModel,
+    attempt_id: str,
     supply: SupplyFacts,
     decision: Decision,
     compilations: Compilations,
@@ -209,7 +219,6 @@ def _attempt(
 ) -> Attempt:
     chosen = decision.ranking[0]
     plan = compilations.plan(chosen.candidate.key)
-    attempt_id = public_id("att")
     return Attempt(
         public_id=attempt_id,
         job=job,

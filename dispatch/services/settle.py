@@ -7,15 +7,19 @@ from dispatch.lifecycle import AttemptState, JobState
 from dispatch.models import Attempt, Job
 from dispatch.moves import Move
 from dispatch.pricing import sale_price_micros
+from health.memory import place_of
 from health.services.record_evidence import AttemptEvidence, record_evidence
+from health.services.record_refusal import record_refusal
+from health.services.settle_probe import settle_probe
 
 A = AttemptState
 
 
 def record_end(job: Job, attempt: Attempt, move: Move, now: datetime) -> None:
-    """Books what the move says about the provider's bill and about the health of channel and supply."""
+    """Books what the move says about the provider's bill, about health, and about the content."""
     _book_provider_cost(job, attempt, move, now)
     _give_evidence(attempt, move, now)
+    _remember_refusal(job, attempt, move, now)
 
 
 def _give_evidence(attempt: Attempt, move: Move, now: datetime) -> None:
@@ -37,6 +41,16 @@ def _give_evidence(attempt: Attempt, move: Move, now: datetime) -> None:
         ],
         now,
     )
+
+
+def _remember_refusal(job: Job, attempt: Attempt, move: Move, now: datetime) -> None:
+    """Only a provider's own refusal counts; an attempt whose end is unknown keeps the probe it may hold."""
+    if move.to not in (A.GENERATED, A.FAILED, A.CANCELLED, A.ABANDONED):
+        return
+    if move.error is not None and move.error.category == "content" and job.content_fingerprint:
+        record_refusal(job.content_fingerprint, place_of(attempt.supply), attempt.public_id, now)
+    else:
+        settle_probe(attempt.public_id, move.to is A.GENERATED, now)
 
 
 def _book_provider_cost(job: Job, attempt: Attempt, move: Move, now: datetime) -> None:
