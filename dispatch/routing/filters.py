@@ -21,10 +21,8 @@ RANK: Final = {health: rank for rank, health in enumerate(HEALTH)}  # 0 is best
 
 
 def tier_permission(it: Finding, inputs: RoutingInput) -> Exclusion | None:
-    """Before step 4: whether the request may be served from this binding's tier at all."""
+    """Before step 4: whether the request may be served from a tier that is not exact."""
     candidate = it.candidate
-    if candidate.tier == "exact":
-        return None
     if inputs.demands.strict_model:
         return Exclusion("strict_model", f"tier {candidate.tier}")
     if candidate.tier == "fallback":
@@ -102,15 +100,14 @@ def _billing_mode(shape: Shape) -> str:
     return "per_request" if isinstance(shape, ImageShape) else shape.billing_mode
 
 
-def real_person(it: Finding, inputs: RoutingInput) -> Exclusion | None:
-    """Step 6, video only."""
-    if shows_real_person(inputs.shape) and it.candidate.supply.real_person == "denied":
-        return Exclusion("real_person_denied")
-    return None
-
-
 def shows_real_person(shape: Shape) -> bool:
+    """Whether step 6 is taken at all: video only."""
     return isinstance(shape, VideoShape) and shape.real_person
+
+
+def real_person(it: Finding, _inputs: RoutingInput) -> Exclusion | None:
+    """Step 6."""
+    return Exclusion("real_person_denied") if it.candidate.supply.real_person == "denied" else None
 
 
 def refusal_memory(it: Finding, inputs: RoutingInput) -> Exclusion | None:

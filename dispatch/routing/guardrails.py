@@ -2,7 +2,6 @@
 
 from collections.abc import Iterable
 from decimal import Decimal
-from fractions import Fraction
 
 from billing.money import written
 from billing.pricing import quote_micros, rate_to
@@ -43,7 +42,10 @@ def limits(inputs: RoutingInput, base: int | None, multipliers_apply: bool) -> L
 
 
 def _times(base: int | None, multiplier: Decimal) -> int | None:
-    return None if base is None else int(base * Fraction(multiplier))
+    if base is None:
+        return None
+    numerator, denominator = multiplier.as_integer_ratio()
+    return base * numerator // denominator
 
 
 def over(it: Finding, limits: Limits) -> Exclusion | None:

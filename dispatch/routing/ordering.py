@@ -80,7 +80,11 @@ def bands(layer: Sequence[Statistics], policy: Policy) -> list[int]:
     width = float(policy.success_band)
     enough = max(1, policy.min_samples)
     confident = [seen for seen in layer if seen.samples >= enough]
-    pooled = _band(sum(seen.successes for seen in confident), sum(seen.samples for seen in confident), width)
+    successes, samples = (
+        sum([seen.successes for seen in confident]),
+        sum([seen.samples for seen in confident]),
+    )
+    pooled = _band(successes, samples, width)
     return [
         _band(seen.successes, seen.samples, width) if seen.samples >= enough else pooled for seen in layer
     ]

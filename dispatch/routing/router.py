@@ -6,6 +6,7 @@ finding, written where it was decided.
 
 from collections.abc import Callable, Iterator
 from dataclasses import replace
+from itertools import chain
 from typing import Final
 
 from catalog.degradation import reduced
@@ -23,7 +24,6 @@ from dispatch.routing.types import (
     Finding,
     Layer,
     Limits,
-    Outcome,
     RoutingInput,
     Tier,
 )
@@ -84,11 +84,14 @@ class _Walk:
     def enter(self, tier: Tier) -> list[Finding]:
         """Steps 3 to 6, for a whole tier: who remains."""
         self.entered.add(tier)
-        members = self.keep(filters.tier_permission, self.tiers[tier])
+        members = self.tiers[tier]
+        if tier != "exact":
+            members = self.keep(filters.tier_permission, members)
         members = self.keep(filters.admin_state, members)
         members = self.keep(filters.already_tried, members)
         members = self.keep(filters.hard_capability, members)
-        members = self.keep(filters.real_person, members)
+        if filters.shows_real_person(self.inputs.shape):
+            members = self.keep(filters.real_person, members)
         if tier == "exact":
             self.set_limits(members)
         return members
@@ -151,22 +154,34 @@ class _Walk:
         return self.quotes[key]
 
     def is_eligible(self, it: Finding) -> bool:
-        return not (filters.hard_capability(it, self.inputs) or filters.real_person(it, self.inputs))
+        if filters.shows_real_person(self.inputs.shape) and filters.real_person(it, self.inputs):
+            return False
+        return not filters.hard_capability(it, self.inputs)
 
     def choose(self, layer: Layer, contenders: list[Finding], spilled: Layer | None) -> Decision:
         """Step 12, and what is said about the choice."""
         layer_standings = standings(contenders, self.inputs)
         ranking, probe = ranked(layer_standings, self.inputs)
         first = ranking[0]
-        raised = {
+        past_exact = layer.tier != "exact" and spilled is None
+        flags = {
             "probe": probe,
             "spill": spilled is not None,
             "refusal_probe": first.candidate.supply.id in self.inputs.refusals,
         }
-        return replace(
-            self.conclude("chosen", layer, past_exact=layer.tier != "exact" and spilled is None),
+        alerts = {
+            "exact_unavailable": past_exact and (layer.tier == "degraded" or self.exact_is_out()),
+            "degradation_active": layer.tier == "degraded",
+        }
+        return Decision(
+            "chosen",
+            findings=self.all_findings(),
+            limits=self.limits,
+            baseline=self.baseline,
+            layer=layer,
             ranking=tuple(ranking),
-            flags=tuple(flag for flag in FLAGS if raised.get(flag)),
+            flags=tuple(flag for flag in FLAGS if flags.get(flag)),
+            alerts=tuple(alert for alert in ALERTS if alerts.get(alert)),
             degradation=_degradation(first.candidate),
             shape=first.shape,
             shadow=shadow_order(layer_standings, first.candidate.key, self.inputs),
@@ -175,24 +190,29 @@ class _Walk:
     def nobody(self, awaited: Layer | None) -> Decision:
         """Wait for a slot in the layer `awaited`, or give up where there is none to wait for."""
         past_exact = awaited is None or awaited.tier != "exact"
-        return self.conclude("waiting_capacity" if awaited else "no_candidate", awaited, past_exact)
+        return Decision(
+            "waiting_capacity" if awaited else "no_candidate",
+            findings=self.all_findings(),
+            limits=self.limits,
+            baseline=self.baseline,
+            layer=awaited,
+            alerts=("exact_unavailable",) if past_exact and self.exact_is_out() else (),
+        )
 
-    def conclude(self, outcome: Outcome, layer: Layer | None, past_exact: bool) -> Decision:
+    def exact_is_out(self) -> bool:
+        """Whether an exact binding is out for state or health; a probe in flight is, too."""
+        return any(
+            it.reason in OUT_OF_SERVICE or (it.reason in FULL and it.health == "probing")
+            for it in self.tiers["exact"]
+        )
+
+    def all_findings(self) -> tuple[Finding, ...]:
+        """Who was not looked at before the walk ended is told so."""
         for tier, members in self.tiers.items():
             for it in members:
                 if it.verdict is None:
                     it.exclude(PASSED_BY if tier in self.entered else NOT_REACHED)
-        degraded = outcome == "chosen" and layer is not None and layer.tier == "degraded"
-        exact_out = past_exact and (degraded or any(map(_out_of_service, self.tiers["exact"])))
-        raised = {"exact_unavailable": exact_out, "degradation_active": degraded}
-        return Decision(
-            outcome,
-            findings=tuple(it for members in self.tiers.values() for it in members),
-            limits=self.limits,
-            baseline=self.baseline,
-            layer=layer,
-            alerts=tuple(alert for alert in ALERTS if raised.get(alert)),
-        )
+        return tuple(chain.from_iterable(self.tiers.values()))
 
 
 def _bound_in(tier: Tier, inputs: RoutingInput) -> list[Finding]:
@@ -208,11 +228,6 @@ def _shape_for(candidate: Candidate, inputs: RoutingInput) -> Shape:
 def _degradation(chosen: Candidate) -> Degradation | None:
     rule = chosen.rule
     return None if rule is None else Degradation(rule.from_profile, rule.to_profile, rule.drop_inputs)
-
-
-def _out_of_service(exact: Finding) -> bool:
-    """Whether an exact binding is out for state or health; a probe in flight is, too."""
-    return exact.reason in OUT_OF_SERVICE or (exact.reason in FULL and exact.health == "probing")
 
 
 def _in_emergency(decision: Decision) -> Decision:
