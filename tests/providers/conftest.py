@@ -23,7 +23,9 @@ from catalog.simulator.server import Simulator
 from tests.factories import NOW
 
 CREDENTIAL = "sk-canary-0123456789"
-QUICK = Limits(connect_timeout_s=0.4, read_timeout_s=0.4, deadline_s=3, max_response_bytes=100_000)
+QUICK = Limits(connect_timeout_s=1, read_timeout_s=1, deadline_s=5, max_response_bytes=100_000)
+# Where an answer is to come: generous, for a machine that is busy with other things.
+CALM = Limits(connect_timeout_s=10, read_timeout_s=10, deadline_s=20, max_response_bytes=100_000)
 
 type Behaviour = Callable[[socket.socket], object]
 type Serve = Callable[[Behaviour], int]

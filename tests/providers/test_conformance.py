@@ -38,7 +38,7 @@ from catalog.simulator.scenario import ANSWERS
 from catalog.simulator.server import Simulator
 from tests.factories import NOW
 from tests.providers.cases import CASES, Case, Refusal
-from tests.providers.conftest import CREDENTIAL, QUICK, Serve, access, read_request, reply, replying
+from tests.providers.conftest import CALM, CREDENTIAL, QUICK, Serve, access, read_request, reply, replying
 
 GOLDEN = Path(__file__).parent / "golden"
 WINDOW = Window(NOW - timedelta(seconds=60), NOW + timedelta(seconds=60))
@@ -57,7 +57,7 @@ def channel(case: Case, simulator: Simulator) -> ChannelAccess:
 
 @pytest.fixture
 def client(channel: ChannelAccess) -> Iterator[Transport]:
-    with Transport(channel, QUICK) as transport:
+    with Transport(channel, CALM) as transport:
         yield transport
 
 
@@ -92,6 +92,11 @@ def poll(case: Case, client: Transport, job_id: str) -> JobStatus:
     result = case.adapter.poll(client, job_id)
     assert isinstance(result, JobStatus), result
     return result
+
+
+def limits_for(answer: str) -> Limits:
+    """Short where the answer never comes, or never ends."""
+    return replace(QUICK, deadline_s=0.8) if answer in ("hang", "slow", "slow_headers") else CALM
 
 
 def script(simulator: Simulator, call: str, times: int | None = None, **do: Any) -> None:
@@ -168,7 +173,7 @@ def test_the_simulator_takes_what_the_adapter_compiles(case: Case, entry: str, s
     request = case.legal[entry]
     plan = case.adapter.compile(request, case.supply_for(request))
     assert isinstance(plan, CompilePlan)
-    with Transport(access(simulator.base_url(case.adapter.key), case.adapter.key), QUICK) as client:
+    with Transport(access(simulator.base_url(case.adapter.key), case.adapter.key), CALM) as client:
         assert isinstance(case.adapter.submit(client, plan, KEY, lambda: None), Accepted)
 
 
@@ -235,7 +240,7 @@ def test_an_answer_that_proves_nothing_is_unknown_and_was_posted_once(
     if answer in ("missing_id", "wrong_type_id") and not case.adapter.capabilities.asynchronous[modality]:
         pytest.skip("a synchronous answer holds no id")
     script(simulator, "submit", answer=answer)
-    with Transport(channel, replace(QUICK, deadline_s=0.8)) as client:
+    with Transport(channel, limits_for(answer)) as client:
         outcome = submit(case, client, modality=modality)
     assert isinstance(outcome, Unknown)
     assert outcome.stage == _UNKNOWN_AT.get(answer, "body")
@@ -258,7 +263,7 @@ def test_a_redirect_is_refused_and_not_followed(
 
 
 def test_a_refused_connection_is_a_rejection_of_the_channel(case: Case) -> None:
-    with Transport(access("http://127.0.0.1:9", case.adapter.key), QUICK) as client:
+    with Transport(access("http://127.0.0.1:9", case.adapter.key), CALM) as client:
         outcome = submit(case, client)
     assert isinstance(outcome, Rejected)
     assert outcome.stage == "connecting"
@@ -293,7 +298,7 @@ def test_a_documented_error_is_a_rejection_in_our_words(
     case: Case, entry: Refusal, simulator: Simulator
 ) -> None:
     script(simulator, "submit", error=entry.code, status=entry.status)
-    with Transport(access(simulator.base_url(case.adapter.key), case.adapter.key), QUICK) as client:
+    with Transport(access(simulator.base_url(case.adapter.key), case.adapter.key), CALM) as client:
         outcome = submit(case, client)
     assert isinstance(outcome, Rejected)
     error = outcome.error
@@ -367,12 +372,12 @@ def test_a_refusal_that_breaks_off_proves_nothing(case: Case, serve: Serve) -> N
         read_request(connection)
         connection.sendall(whole[:-10])
 
-    with Transport(access(f"http://127.0.0.1:{serve(behaviour)}", case.adapter.key), QUICK) as client:
+    with Transport(access(f"http://127.0.0.1:{serve(behaviour)}", case.adapter.key), CALM) as client:
         assert isinstance(submit(case, client), Unknown)
 
 
 def _answered(case: Case, serve: Serve, answer: bytes) -> SubmitOutcome:
-    with Transport(access(f"http://127.0.0.1:{serve(replying(answer))}", case.adapter.key), QUICK) as client:
+    with Transport(access(f"http://127.0.0.1:{serve(replying(answer))}", case.adapter.key), CALM) as client:
         return submit(case, client)
 
 
@@ -384,7 +389,7 @@ def test_every_status_has_one_meaning_and_an_unknown_one_is_kept(
     case: Case, entry: str, simulator: Simulator
 ) -> None:
     script(simulator, "submit", sequence=[[0, entry]])
-    with Transport(access(simulator.base_url(case.adapter.key), case.adapter.key), QUICK) as client:
+    with Transport(access(simulator.base_url(case.adapter.key), case.adapter.key), CALM) as client:
         status = poll(case, client, accepted(case, client).provider_job_id)
     assert (status.status, status.raw_status) == (case.words[entry], entry)
     assert status.raw["status"] == entry
@@ -438,7 +443,7 @@ def test_a_failed_job_is_classified_by_its_own_words(
     case: Case, entry: Refusal, simulator: Simulator
 ) -> None:
     script(simulator, "submit", fail=entry.code)
-    with Transport(access(simulator.base_url(case.adapter.key), case.adapter.key), QUICK) as client:
+    with Transport(access(simulator.base_url(case.adapter.key), case.adapter.key), CALM) as client:
         job_id = accepted(case, client).provider_job_id
         simulator.world.advance(10)
         status = poll(case, client, job_id)
@@ -491,10 +496,10 @@ def test_a_poll_that_is_refused_fails_nothing(
 def test_a_poll_that_breaks_fails_nothing(
     case: Case, channel: ChannelAccess, simulator: Simulator, answer: str
 ) -> None:
-    with Transport(channel, Limits(0.4, 0.4, 0.8, 100_000)) as client:
+    with Transport(channel, CALM) as client, Transport(channel, limits_for(answer)) as asking:
         job_id = accepted(case, client).provider_job_id
         script(simulator, "status", times=1, answer=answer)
-        failure = case.adapter.poll(client, job_id)
+        failure = case.adapter.poll(asking, job_id)
         assert isinstance(failure, PollFailure)
         assert not failure.not_found
         assert poll(case, client, job_id).status == "provider_queued"
@@ -508,7 +513,7 @@ def test_a_job_that_the_provider_does_not_know_is_told_apart(case: Case, client:
 
 def test_another_accounts_job_is_not_found(case: Case, channel: ChannelAccess, client: Transport) -> None:
     job_id = accepted(case, client).provider_job_id
-    with Transport(replace(channel, credential="sk-somebody-else"), QUICK) as other:
+    with Transport(replace(channel, credential="sk-somebody-else"), CALM) as other:
         failure = case.adapter.poll(other, job_id)
     assert isinstance(failure, PollFailure)
     assert failure.not_found
@@ -557,10 +562,11 @@ def test_a_cancel_that_breaks_is_told_as_failed(case: Case, client: Transport, s
 
 @pytest.mark.parametrize("answer", ["drop_after_acceptance", "hang", "not_json", "missing_id"])
 def test_a_lost_video_is_found_as_the_capabilities_claim(
-    case: Case, client: Transport, simulator: Simulator, answer: str
+    case: Case, channel: ChannelAccess, client: Transport, simulator: Simulator, answer: str
 ) -> None:
     script(simulator, "submit", times=1, answer=answer)
-    assert isinstance(submit(case, client), Unknown)
+    with Transport(channel, limits_for(answer)) as sending:
+        assert isinstance(submit(case, sending), Unknown)
     found = case.adapter.recover(client, KEY, "", case.supplies["video"], WINDOW)
     if case.adapter.capabilities.recovery["video"] == "none":
         assert isinstance(found, CannotTell)
@@ -609,10 +615,11 @@ def test_nothing_is_absent_while_a_job_without_a_reference_may_be_ours(
 
 @pytest.mark.parametrize("answer", ["reset_before_response", "truncated", "not_json", "list", "hang"])
 def test_nothing_is_absent_from_a_list_that_could_not_be_read(
-    case: Case, client: Transport, simulator: Simulator, answer: str
+    case: Case, channel: ChannelAccess, simulator: Simulator, answer: str
 ) -> None:
     script(simulator, "list", answer=answer)
-    assert isinstance(case.adapter.recover(client, KEY, "", case.supplies["video"], WINDOW), CannotTell)
+    with Transport(channel, limits_for(answer)) as client:
+        assert isinstance(case.adapter.recover(client, KEY, "", case.supplies["video"], WINDOW), CannotTell)
 
 
 def test_nothing_is_absent_when_it_was_not_said_what_is_looked_for(case: Case, client: Transport) -> None:
@@ -641,7 +648,7 @@ def test_the_free_check_fails_with_a_revoked_key(case: Case, client: Transport, 
 
 
 def test_the_free_check_fails_where_nobody_answers(case: Case) -> None:
-    with Transport(access("http://127.0.0.1:9", case.adapter.key), QUICK) as client:
+    with Transport(access("http://127.0.0.1:9", case.adapter.key), CALM) as client:
         checked = case.adapter.check(client)
     assert not checked.passed
     assert checked.error is not None
@@ -673,7 +680,7 @@ class Called:
         base = f"http://127.0.0.1:{serve(behaviour)}/callbacks/channel-1"
         self.access = access(simulator.base_url(case.adapter.key), case.adapter.key, callback_url=base)
         script(simulator, "submit", queue_s=0, run_s=0)
-        with Transport(self.access, QUICK) as client:
+        with Transport(self.access, CALM) as client:
             self.job_id = accepted(case, client).provider_job_id
         request = _awaited(received, f'"{word}"'.encode())
         head, _, self.body = request.partition(b"\r\n\r\n")
@@ -687,7 +694,7 @@ class Called:
 
 
 def _awaited(received: list[bytes], part: bytes) -> bytes:
-    until = time.monotonic() + 5
+    until = time.monotonic() + 20
     while time.monotonic() < until:
         for request in list(received):
             if part in request:
@@ -746,7 +753,7 @@ def test_neither_key_nor_prompt_nor_signature_is_in_anything_that_is_stored(
 ) -> None:
     caplog.set_level(logging.DEBUG)
     stored: list[Any] = []
-    with Transport(channel, QUICK) as client:
+    with Transport(channel, CALM) as client:
         first = accepted(case, client)
         picture = accepted(case, client, "fy-2", "image")
         simulator.world.advance(10)
@@ -777,5 +784,5 @@ def _echoed(case: Case, serve: Serve, status: int) -> SubmitOutcome:
         said = {"error": {"code": "Oops", "message": f"bad request: {head}"}}
         connection.sendall(reply(status, json.dumps(said).encode()))
 
-    with Transport(access(f"http://127.0.0.1:{serve(behaviour)}", case.adapter.key), QUICK) as client:
+    with Transport(access(f"http://127.0.0.1:{serve(behaviour)}", case.adapter.key), CALM) as client:
         return submit(case, client)

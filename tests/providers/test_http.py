@@ -111,7 +111,7 @@ def test_a_certificate_of_another_name_was_sent_nothing(
     [
         pytest.param(lambda connection: connection.recv(1), id="closed"),
         pytest.param(lambda connection: (connection.recv(1), reset(connection)), id="reset"),
-        pytest.param(lambda _: time.sleep(1), id="silent"),
+        pytest.param(lambda _: time.sleep(3), id="silent"),
         pytest.param(lambda connection: (connection.recv(1000), connection.sendall(OK)), id="no_tls_at_all"),
     ],
 )
@@ -193,7 +193,7 @@ def test_a_reset_while_the_body_is_written_may_have_been_sent(serve: Serve) -> N
 
 
 def test_a_write_that_times_out_may_have_been_sent(serve: Serve) -> None:
-    exchange = post(http(serve(lambda _: time.sleep(2))), document=MANY_BYTES)
+    exchange = post(http(serve(lambda _: time.sleep(4))), document=MANY_BYTES)
     assert broken(exchange) == ("sending", "timeout")
 
 
@@ -202,7 +202,7 @@ def test_a_write_that_times_out_may_have_been_sent(serve: Serve) -> None:
     [
         pytest.param(read_request, "broken", id="closed_without_an_answer"),
         pytest.param(lambda connection: (read_request(connection), reset(connection)), "broken", id="reset"),
-        pytest.param(lambda connection: (read_request(connection), time.sleep(1)), "timeout", id="silent"),
+        pytest.param(lambda connection: (read_request(connection), time.sleep(3)), "timeout", id="silent"),
         pytest.param(replying(b"220 smtp.example ready\r\n\r\n"), "broken", id="no_http"),
         pytest.param(replying(b"HTTP/1.1 200 " + b"x" * 70_000 + b"\r\n\r\n"), "broken", id="a_long_line"),
         pytest.param(
@@ -263,7 +263,7 @@ def then_reset(connection: socket.socket) -> None:
 
 def then_silence(connection: socket.socket) -> None:
     with_body(b'{"id":')(connection)
-    time.sleep(1)
+    time.sleep(3)
 
 
 GZIP = "Content-Encoding: gzip\r\n"

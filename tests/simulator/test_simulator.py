@@ -28,7 +28,7 @@ def call(
     simulator: Simulator, method: str, path: str, key: str = "key-1", **values: Any
 ) -> requests.Response:
     headers = {"Authorization": f"Bearer {key}"}
-    return requests.request(method, simulator.base_url("ark") + path, headers=headers, timeout=5, **values)
+    return requests.request(method, simulator.base_url("ark") + path, headers=headers, timeout=20, **values)
 
 
 def create(simulator: Simulator, key: str = "key-1", **values: Any) -> str:
@@ -95,18 +95,18 @@ def test_a_picture_is_one(kind: str) -> None:
 
 def test_an_output_is_signed_anew_each_time_and_expires(simulator: Simulator) -> None:
     first = output_of(simulator, output_lifetime_s=60)
-    assert requests.get(first, timeout=5).status_code == 200
+    assert requests.get(first, timeout=20).status_code == 200
     simulator.world.advance(61)
-    assert requests.get(first, timeout=5).status_code == 403
+    assert requests.get(first, timeout=20).status_code == 403
     task_id = first.rpartition("/")[2].partition(".")[0]
     again = look(simulator, task_id)["content"]["video_url"]
     assert again != first
-    assert requests.get(again, timeout=5).status_code == 200
+    assert requests.get(again, timeout=20).status_code == 200
 
 
 def test_an_output_that_is_not_there_yet_comes_later(simulator: Simulator) -> None:
     url = output_of(simulator, output_statuses=[504, 504])
-    assert [requests.get(url, timeout=5).status_code for _ in range(3)] == [504, 504, 200]
+    assert [requests.get(url, timeout=20).status_code for _ in range(3)] == [504, 504, 200]
 
 
 @pytest.mark.parametrize(("output", "status"), [
@@ -117,31 +117,31 @@ def test_an_output_is_withheld_or_spoilt_as_the_script_says(
     simulator: Simulator, output: str, status: int
 ) -> None:
     url = output_of(simulator, output=output)
-    answer = requests.get(url, timeout=5, allow_redirects=False)
+    answer = requests.get(url, timeout=20, allow_redirects=False)
     assert answer.status_code == status
     assert b"ftyp" not in answer.content
 
 
 def test_an_output_may_need_a_header(simulator: Simulator) -> None:
     url = output_of(simulator, output="needs_header")
-    assert requests.get(url, headers={"Authorization": "Bearer key-1"}, timeout=5).status_code == 200
+    assert requests.get(url, headers={"Authorization": "Bearer key-1"}, timeout=20).status_code == 200
 
 
 def test_an_output_may_break_off(simulator: Simulator) -> None:
     with pytest.raises(requests.exceptions.ChunkedEncodingError):
-        requests.get(output_of(simulator, output="truncated"), timeout=5)
+        requests.get(output_of(simulator, output="truncated"), timeout=20)
 
 
 @pytest.mark.parametrize("output", ["endless", "too_large"])
 def test_an_output_may_be_larger_than_anybody_wants(simulator: Simulator, output: str) -> None:
-    with requests.get(output_of(simulator, output=output), timeout=5, stream=True) as answer:
+    with requests.get(output_of(simulator, output=output), timeout=20, stream=True) as answer:
         assert ("Content-Length" in answer.headers) is (output == "too_large")
         read = sum(len(chunk) for chunk, _ in zip(answer.iter_content(1024 * 1024), range(20), strict=False))
         assert read == 20 * 1024 * 1024
 
 
 def test_an_output_may_unpack_to_a_thousand_times_its_size(simulator: Simulator) -> None:
-    with requests.get(output_of(simulator, output="gzip_bomb"), timeout=5, stream=True) as answer:
+    with requests.get(output_of(simulator, output="gzip_bomb"), timeout=20, stream=True) as answer:
         assert int(answer.headers["Content-Length"]) < 100_000
         assert answer.headers["Content-Encoding"] == "gzip"
 
@@ -214,7 +214,7 @@ def test_the_log_counts_what_was_accepted_and_shows_every_post_without_key_or_pr
     do(simulator, error="ServerOverloaded")
     call(simulator, "POST", TASKS, json={**BODY, "safety_identifier": "fy-2"})
     call(simulator, "POST", TASKS, json={**BODY, "content": []})
-    log = requests.get(simulator.url + "/_sim/log", timeout=5).json()
+    log = requests.get(simulator.url + "/_sim/log", timeout=20).json()
     assert log["accepted"] == {"fy-1": 2}
     assert [post["outcome"] for post in log["posts"]] == [
         "whole",
@@ -230,7 +230,7 @@ def test_the_log_counts_what_was_accepted_and_shows_every_post_without_key_or_pr
 def test_a_reset_forgets_everything(simulator: Simulator) -> None:
     first = create(simulator)
     do(simulator, error="ServerOverloaded")
-    assert requests.post(simulator.url + "/_sim/reset", timeout=5).status_code == 200
+    assert requests.post(simulator.url + "/_sim/reset", timeout=20).status_code == 200
     assert call(simulator, "GET", TASKS).json()["total"] == 0
     assert create(simulator) == first
 
@@ -238,17 +238,17 @@ def test_a_reset_forgets_everything(simulator: Simulator) -> None:
 def test_the_door_for_scripts_takes_them_and_refuses_what_it_does_not_know(simulator: Simulator) -> None:
     door = simulator.url + "/_sim/script"
     rule = {"do": {"error": "ServerOverloaded", "retry_after": 7}, "times": 1}
-    assert requests.post(door, json={"rules": [rule]}, timeout=5).status_code == 200
+    assert requests.post(door, json={"rules": [rule]}, timeout=20).status_code == 200
     refused = call(simulator, "POST", TASKS, json=BODY)
     assert (refused.status_code, refused.headers["Retry-After"]) == (429, "7")
     create(simulator)
     for wrong in ('{"rules": [{"do": {"x": 1}}]}', "nonsense", "[]"):
-        assert requests.post(door, data=wrong, timeout=5).status_code == 400
+        assert requests.post(door, data=wrong, timeout=20).status_code == 400
 
 
 def test_time_passes_by_a_call(simulator: Simulator) -> None:
     task_id = create(simulator)
-    requests.post(simulator.url + "/_sim/clock", json={"advance_s": 10}, timeout=5)
+    requests.post(simulator.url + "/_sim/clock", json={"advance_s": 10}, timeout=20)
     assert look(simulator, task_id)["status"] == "succeeded"
 
 
@@ -275,7 +275,7 @@ def test_tasks_are_forgotten_after_a_week(simulator: Simulator) -> None:
 
 
 def test_what_is_no_face_is_not_found(simulator: Simulator) -> None:
-    assert requests.get(simulator.url + "/nobody/v1", timeout=5).status_code == 404
+    assert requests.get(simulator.url + "/nobody/v1", timeout=20).status_code == 404
     assert call(simulator, "GET", "/chat/completions").status_code == 404
 
 
@@ -292,7 +292,7 @@ def calls(serve: Serve) -> tuple[str, Callable[[int], list[dict[str, Any]]]]:
         connection.sendall(reply(200, b"{}"))
 
     def awaited(number: int) -> list[dict[str, Any]]:
-        until = time.monotonic() + 5
+        until = time.monotonic() + 20
         while len(received) < number and time.monotonic() < until:
             time.sleep(0.01)
         parts = [request.partition(b"\r\n\r\n") for request in received]
@@ -359,7 +359,7 @@ def test_the_command_runs_a_simulator_until_it_is_stopped(tmp_path: Any) -> None
             assert name == "ark"
             for key, status in (("sk-new", 200), ("sk-old", 401)):
                 headers = {"Authorization": f"Bearer {key}"}
-                assert requests.get(base_url + TASKS, headers=headers, timeout=5).status_code == status
+                assert requests.get(base_url + TASKS, headers=headers, timeout=20).status_code == status
         finally:
             process.terminate()
 
