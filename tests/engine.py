@@ -33,6 +33,15 @@ IMAGE = {"model": "seedream-4.0", "prompt": "a lighthouse in a storm"}
 DEMO_CATALOGUE = Path(settings.BASE_DIR) / "catalog" / "demo" / "catalogue.yaml"
 
 
+def catalogue_environment(simulator: Simulator) -> dict[str, str]:
+    """What the demo catalogue takes from the environment."""
+    return {
+        "FRAMEYARD_SIMULATOR_URL": simulator.url,
+        "FRAMEYARD_DEMO_ARK_BEIJING_KEY": "beijing-account-key",
+        "FRAMEYARD_DEMO_ARK_SINGAPORE_KEY": "singapore-account-key",
+    }
+
+
 class Engine:
     """`now` is the time of everything: web, workers, simulator."""
 
@@ -52,11 +61,7 @@ class Engine:
         return client
 
     def load_catalogue(self, text: str | None = None) -> None:
-        environment = {
-            "FRAMEYARD_SIMULATOR_URL": self.simulator.url,
-            "FRAMEYARD_DEMO_ARK_BEIJING_KEY": "beijing-account-key",
-            "FRAMEYARD_DEMO_ARK_SINGAPORE_KEY": "singapore-account-key",
-        }
+        environment = catalogue_environment(self.simulator)
         plan = plan_import(text or DEMO_CATALOGUE.read_text(), environment, self.now)
         apply_import(plan, actor=Actor("test", "command"), now=self.now)
 
