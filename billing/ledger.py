@@ -3,7 +3,9 @@
 Each function runs inside the caller's transaction and may be repeated: an entry that stands is
 not written again, and the balance moves only with its entry."""
 
+from collections.abc import Mapping
 from datetime import datetime
+from typing import Any
 
 from django.db.models import F
 
@@ -11,6 +13,7 @@ from billing.errors import InsufficientCredit
 from billing.models import CostRuleVersion, CreditEntry, Customer, ProviderUsageEntry
 
 Kind = CreditEntry.Kind
+NOTHING_TO_ADD: Mapping[str, Any] = {}
 
 
 def deposit(customer: Customer, amount_micros: int, note: str, now: datetime) -> CreditEntry:
@@ -48,17 +51,30 @@ def reserve(customer: Customer, job: str, amount_micros: int, now: datetime) -> 
 
 
 def settle_credit(
-    customer: Customer, job: str, reserved_micros: int, charge_micros: int, note: str, now: datetime
+    customer: Customer,
+    job: str,
+    reserved_micros: int,
+    charge_micros: int,
+    note: str,
+    now: datetime,
+    details: Mapping[str, Any] = NOTHING_TO_ADD,
 ) -> None:
-    """Gives the reserve back and takes the charge, once for each job however often it is called."""
+    """Gives the reserve back and takes the charge, once for each job however often it is called.
+    `details` are what the charge says of a degraded result."""
     if reserved_micros == 0 and charge_micros == 0:
         return
-    _post_once(customer, job, Kind.RELEASE, reserved_micros, note, now)
-    _post_once(customer, job, Kind.CHARGE, -charge_micros, note, now)
+    _post_once(customer, job, Kind.RELEASE, reserved_micros, note, now, NOTHING_TO_ADD)
+    _post_once(customer, job, Kind.CHARGE, -charge_micros, note, now, details)
 
 
 def _post_once(
-    customer: Customer, job: str, kind: CreditEntry.Kind, amount_micros: int, note: str, now: datetime
+    customer: Customer,
+    job: str,
+    kind: CreditEntry.Kind,
+    amount_micros: int,
+    note: str,
+    now: datetime,
+    details: Mapping[str, Any],
 ) -> None:
     if amount_micros == 0 or CreditEntry.objects.filter(job=job, kind=kind).exists():
         return
@@ -69,16 +85,32 @@ def _post_once(
         amount_micros=amount_micros,
         currency=customer.currency,
         note=note,
+        details=dict(details),
         at=now,
     )
     Customer.objects.filter(pk=customer.pk).update(balance_micros=F("balance_micros") + amount_micros)
 
 
 def expect_cost(
-    attempt: str, supply_id: int, version: CostRuleVersion, amount_micros: int, currency: str, now: datetime
+    attempt: str,
+    supply_id: int,
+    version: CostRuleVersion,
+    amount_micros: int,
+    currency: str,
+    now: datetime,
+    details: Mapping[str, Any] = NOTHING_TO_ADD,
 ) -> None:
     """At acceptance: what the provider will charge by the quote."""
-    _post_usage(attempt, supply_id, ProviderUsageEntry.Kind.EXPECTED, amount_micros, currency, now, version)
+    _post_usage(
+        attempt,
+        supply_id,
+        ProviderUsageEntry.Kind.EXPECTED,
+        amount_micros,
+        currency,
+        now,
+        version,
+        details=details,
+    )
 
 
 def settle_cost(
@@ -89,6 +121,7 @@ def settle_cost(
     currency: str,
     now: datetime,
     platform_loss: bool = False,
+    details: Mapping[str, Any] = NOTHING_TO_ADD,
 ) -> None:
     """At the end: the expectation is reversed and the true cost stands, so that the sum is the cost."""
     expected = ProviderUsageEntry.objects.filter(
@@ -113,6 +146,7 @@ def settle_cost(
         now,
         version,
         platform_loss,
+        details,
     )
 
 
@@ -125,6 +159,7 @@ def _post_usage(
     now: datetime,
     version: CostRuleVersion,
     platform_loss: bool = False,
+    details: Mapping[str, Any] = NOTHING_TO_ADD,
 ) -> None:
     ProviderUsageEntry.objects.get_or_create(
         attempt=attempt,
@@ -135,6 +170,7 @@ def _post_usage(
             "currency": currency,
             "cost_rule_version": version,
             "platform_loss": platform_loss,
+            "details": dict(details),
             "at": now,
         },
     )

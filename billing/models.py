@@ -191,6 +191,7 @@ class CreditEntry(models.Model):
     amount_micros = models.BigIntegerField()
     currency = models.CharField(max_length=3)
     note = models.CharField(max_length=300, blank=True)
+    details = models.JSONField(default=dict, db_default={})  # what a degraded result lacks
     at = models.DateTimeField()
 
     class Meta:

@@ -29,10 +29,7 @@ def job_as_json(job: Job, outputs: Iterable[Asset], attempt: Attempt | None = No
         "project": job.project,
         "end_user": job.end_user,
         "metadata": job.metadata,
-        "degraded": bool(job.actual_profile) and job.actual_profile != job.requested_profile,
-        "requested_profile": job.requested_profile,
-        "actual_profile": job.actual_profile or None,
-        "dropped_inputs": job.dropped_inputs,
+        **degradation_of(job),
         "cost": _cost(job),
         "outputs": [_output(job, asset) for asset in outputs],
         "error": {"code": job.error_code, "message": job.error_message} if job.error_code else None,
@@ -43,6 +40,16 @@ def job_as_json(job: Job, outputs: Iterable[Asset], attempt: Attempt | None = No
         body["delayed"] = attempt.state in _DELAYED
         body["progress"] = _progress(attempt)
     return body
+
+
+def degradation_of(job: Job) -> dict[str, Any]:
+    """The four fields that a job's answer and its entries in both books say."""
+    return {
+        "degraded": bool(job.actual_profile) and job.actual_profile != job.requested_profile,
+        "requested_profile": job.requested_profile,
+        "actual_profile": job.actual_profile or None,
+        "dropped_inputs": job.dropped_inputs,
+    }
 
 
 def _queue(job: Job) -> dict[str, Any]:

@@ -1,12 +1,14 @@
 """The money and the evidence at the end of an attempt and of a job; called inside the move's transaction."""
 
 from datetime import datetime
+from typing import Any
 
 from billing import ledger
 from dispatch.lifecycle import AttemptState, JobState
 from dispatch.models import Attempt, Job
 from dispatch.moves import Move
 from dispatch.pricing import sale_price_micros
+from dispatch.representation import degradation_of
 from health.memory import place_of
 from health.services.record_evidence import AttemptEvidence, record_evidence
 from health.services.record_refusal import record_refusal
@@ -62,6 +64,7 @@ def _book_provider_cost(job: Job, attempt: Attempt, move: Move, now: datetime) -
             attempt.quote_micros,
             attempt.quote_currency,
             now,
+            details=_delivered(job),
         )
         return
     cost = _final_cost(attempt, move)
@@ -79,6 +82,7 @@ def _book_provider_cost(job: Job, attempt: Attempt, move: Move, now: datetime) -
         attempt.quote_currency,
         now,
         platform_loss=move.to is A.ABANDONED or move.platform_loss,
+        details=_delivered(job),
     )
 
 
@@ -103,4 +107,18 @@ def settle_job(job: Job, now: datetime) -> None:
         charge = min(charge, job.reserved_micros)
     Job.objects.filter(pk=job.pk).update(charged_micros=charge)
     job.charged_micros = charge
-    ledger.settle_credit(job.customer, job.public_id, job.reserved_micros, charge, f"job {job.state}", now)
+    ledger.settle_credit(
+        job.customer,
+        job.public_id,
+        job.reserved_micros,
+        charge,
+        f"job {job.state}",
+        now,
+        details=_delivered(job),
+    )
+
+
+def _delivered(job: Job) -> dict[str, Any]:
+    """What an entry in either book says of a result that is not what was asked for; else nothing."""
+    said = degradation_of(job)
+    return said if said["degraded"] else {}
