@@ -1,12 +1,16 @@
 """System checks: every setting that can be wrong says so in words, with an id and what to do."""
 
 from typing import Any
+from urllib.parse import urlsplit
 
 from django.conf import settings
 from django.core.checks import CheckMessage, Error, Tags, Warning, register
+from django.core.exceptions import ValidationError
+from django.core.validators import validate_email
 
 from catalog.vault import VaultError, parse_master_keys
 from config import env
+from health.webhook_signature import SecretError, signing_key
 
 SECRET_KEY_LENGTH = 50
 
@@ -85,3 +89,101 @@ def no_private_addresses_in_production(**_: Any) -> list[CheckMessage]:
             id="frameyard.W002",
         )
     ]
+
+
+@register()
+def alert_webhook_can_be_signed(**_: Any) -> list[CheckMessage]:
+    if not settings.ALERT_WEBHOOK_URL:
+        return []
+    if not _is_web_address(settings.ALERT_WEBHOOK_URL):
+        problem = "FRAMEYARD_ALERT_WEBHOOK_URL is not an address that begins with https:// or http://"
+    else:
+        problem = _problem_of_secret(settings.ALERT_WEBHOOK_SECRET)
+    hint = "Give address and secret (whsec_ and base64 of 24 to 64 random bytes), or leave both out."
+    return [Error(problem, hint=hint, id="frameyard.E005")] if problem else []
+
+
+def _problem_of_secret(secret: str) -> str:
+    try:
+        signing_key(secret)
+    except SecretError as error:
+        return f"FRAMEYARD_ALERT_WEBHOOK_SECRET: {error}"
+    return ""
+
+
+@register()
+def alerts_can_be_mailed(**_: Any) -> list[CheckMessage]:
+    """Addresses only where mail is wanted at all."""
+    messages: list[CheckMessage] = []
+    wanted = [*settings.ALERT_EMAILS, settings.DEFAULT_FROM_EMAIL] if settings.ALERT_EMAILS else []
+    for address in wanted:
+        if not _is_mail_address(address):
+            hint = "Correct FRAMEYARD_ALERT_EMAILS (separated by commas) or FRAMEYARD_MAIL_FROM."
+            messages.append(Error(f"{address!r} is no mail address", hint=hint, id="frameyard.E006"))
+    if settings.MAIL_SECURITY not in ("none", "starttls", "tls"):
+        messages.append(
+            Error(
+                f"FRAMEYARD_MAIL_SECURITY: {settings.MAIL_SECURITY!r} is none of none, starttls, tls",
+                hint="Say how the mail server is spoken to: starttls (port 587), tls (465) or none (25).",
+                id="frameyard.E007",
+            )
+        )
+    elif settings.MAIL_SECURITY == "none" and settings.MAIL_PASSWORD:
+        messages.append(
+            Warning(
+                "FRAMEYARD_MAIL_PASSWORD would go over the network in the clear",
+                hint="Set FRAMEYARD_MAIL_SECURITY to starttls or tls.",
+                id="frameyard.W003",
+            )
+        )
+    return messages
+
+
+@register()
+def links_lead_here(**_: Any) -> list[CheckMessage]:
+    if settings.PUBLIC_URL and not _is_web_address(settings.PUBLIC_URL):
+        return [
+            Error(
+                "FRAMEYARD_PUBLIC_URL is not an address that begins with https:// or http://",
+                hint="Set it to where browsers find this installation, such as https://frameyard.example.com.",
+                id="frameyard.E008",
+            )
+        ]
+    if not settings.PUBLIC_URL and (settings.ALERT_WEBHOOK_URL or settings.ALERT_EMAILS):
+        return [
+            Warning(
+                "alerts are sent out, but their links lead nowhere",
+                hint="Set FRAMEYARD_PUBLIC_URL to where browsers find this installation.",
+                id="frameyard.W004",
+            )
+        ]
+    return []
+
+
+@register(deploy=True)
+def somebody_is_told(**_: Any) -> list[CheckMessage]:
+    if settings.ALERT_WEBHOOK_URL or settings.ALERT_EMAILS:
+        return []
+    return [
+        Warning(
+            "critical alerts are shown in the console only, to whoever looks",
+            hint="Set FRAMEYARD_ALERT_WEBHOOK_URL or FRAMEYARD_ALERT_EMAILS.",
+            id="frameyard.W005",
+        )
+    ]
+
+
+def _is_web_address(text: str) -> bool:
+    try:
+        parts = urlsplit(text)
+    except ValueError:
+        return False
+    return parts.scheme in ("http", "https") and bool(parts.hostname)
+
+
+def _is_mail_address(text: str) -> bool:
+    try:
+        validate_email(text)
+    except ValidationError:
+        return False
+    return True

@@ -207,6 +207,31 @@ OUTPUT_FETCH_DEADLINE_S = env.number("OUTPUT_FETCH_DEADLINE_S", 21_600, minimum=
 OUTPUT_FETCH_TIMEOUT_S = env.number("OUTPUT_FETCH_TIMEOUT_S", 240, minimum=1)
 OUTPUT_VERIFY_TIMEOUT_S = env.number("OUTPUT_VERIFY_TIMEOUT_S", 30, minimum=1)
 
+# --- telling operators ---------------------------------------------------------------------------
+
+PUBLIC_URL = env.text("PUBLIC_URL")  # where browsers find us; links in messages begin with it
+ALERT_WEBHOOK_URL = env.text("ALERT_WEBHOOK_URL")
+ALERT_WEBHOOK_SECRET = env.text("ALERT_WEBHOOK_SECRET")
+ALERT_EMAILS = env.words("ALERT_EMAILS")
+
+DEFAULT_FROM_EMAIL = env.text("MAIL_FROM", "frameyard@localhost")
+MAIL_SECURITY = env.text("MAIL_SECURITY", "none")
+MAIL_PASSWORD = env.text("MAIL_PASSWORD")
+MAILERS = {
+    "default": {
+        "BACKEND": "django.core.mail.backends.smtp.EmailBackend",
+        "OPTIONS": {
+            "host": env.text("MAIL_HOST", "localhost"),
+            "port": env.number("MAIL_PORT", 0) or None,  # None: the usual one of MAIL_SECURITY
+            "username": env.text("MAIL_USER"),
+            "password": MAIL_PASSWORD,
+            "use_tls": MAIL_SECURITY == "starttls",
+            "use_ssl": MAIL_SECURITY == "tls",
+            "timeout": env.number("MAIL_TIMEOUT_S", 10, minimum=1),
+        },
+    }
+}
+
 LOGGING = {
     "version": 1,
     "disable_existing_loggers": False,

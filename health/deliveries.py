@@ -34,10 +34,10 @@ class Targets:
 
 def targets() -> Targets:
     return Targets(
-        webhook_url=getattr(settings, "ALERT_WEBHOOK_URL", ""),
-        webhook_secret=getattr(settings, "ALERT_WEBHOOK_SECRET", ""),
-        emails=tuple(getattr(settings, "ALERT_EMAILS", ())),
-        public_url=getattr(settings, "PUBLIC_URL", ""),
+        webhook_url=settings.ALERT_WEBHOOK_URL,
+        webhook_secret=settings.ALERT_WEBHOOK_SECRET,
+        emails=tuple(settings.ALERT_EMAILS),
+        public_url=settings.PUBLIC_URL,
     )
 
 

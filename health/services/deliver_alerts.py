@@ -1,18 +1,21 @@
 """Sends what is queued about alerts, outside of any transaction."""
 
 import smtplib
+from collections.abc import Iterator
+from contextlib import contextmanager
 from datetime import datetime, timedelta
 
 import requests
 from django.core.mail import EmailMessage
-from django.db import transaction
+from django.db import connection, transaction
 from django.db.models import F
 
 from health.deliveries import body, next_try_at, subject_line, targets, text
 from health.models import AlertDelivery
 from health.webhook_signature import SecretError, signature_headers
 
-BATCH = 20
+SENDER_LOCK = 7_302  # advisory, of the session
+BATCH = 8
 # A process that dies while sending leaves its rows to the next one after this: at least once, not at most.
 CLAIMED_FOR = timedelta(minutes=2)
 TIMEOUT_S = (5, 10)  # to connect, to answer
@@ -21,8 +24,23 @@ State = AlertDelivery.State
 
 
 def deliver_alerts(now: datetime) -> int:
-    """Tries every delivery that is due, at most BATCH, and says how many arrived."""
-    return sum(_deliver(delivery, now) for delivery in _claimed(now))
+    """Tries every delivery that is due, at most BATCH, and says how many arrived.
+
+    None while another process sends: a receiver that hangs occupies one worker, never all of them."""
+    with _alone() as alone:
+        return sum(_deliver(delivery, now) for delivery in _claimed(now)) if alone else 0
+
+
+@contextmanager
+def _alone() -> Iterator[bool]:
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT pg_try_advisory_lock(%s)", [SENDER_LOCK])
+        alone = bool(cursor.fetchone()[0])
+        try:
+            yield alone
+        finally:
+            if alone:
+                cursor.execute("SELECT pg_advisory_unlock(%s)", [SENDER_LOCK])
 
 
 def _claimed(now: datetime) -> list[AlertDelivery]:

@@ -1,68 +1,36 @@
 """Alerts reach the webhook and the mailbox of the installation, or say why not."""
 
-import base64
-import hmac
 import json
 import threading
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from contextlib import contextmanager
 from datetime import timedelta
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
 import pytest
 from django.core import mail
 from django.db import connection
+from django.db.backends.utils import CursorWrapper
 
 from health.alerts import raise_alert
-from health.checks import alert_webhook_can_be_signed
 from health.deliveries import RETRY_AFTER
 from health.models import Alert, AlertDelivery
-from health.services.deliver_alerts import BATCH, CLAIMED_FOR, deliver_alerts
+from health.services.deliver_alerts import BATCH, CLAIMED_FOR, SENDER_LOCK, deliver_alerts
 from health.webhook_signature import SecretError, signature_headers, signing_key
+from tests.alert_receiver import SECRET, Receiver, signature_of
 from tests.factories import NOW
 
 pytestmark = pytest.mark.django_db
-KEY = bytes(range(32))
-SECRET = f"whsec_{base64.b64encode(KEY).decode()}"
 
 
-@dataclass
-class Receiver:
-    """A webhook endpoint on loopback that answers `status` and keeps what it was sent."""
-
-    url: str = ""
-    status: int = 204
-    headers: dict[str, str] = field(default_factory=dict)
-    received: list[tuple[dict[str, str], bytes]] = field(default_factory=list)
-
-
-@pytest.fixture
-def receiver(settings: Any) -> Iterator[Receiver]:
-    kept = Receiver()
-
-    class Endpoint(BaseHTTPRequestHandler):
-        def do_POST(self) -> None:
-            content = self.rfile.read(int(self.headers["content-length"]))
-            kept.received.append(({name.lower(): value for name, value in self.headers.items()}, content))
-            self.send_response(kept.status)
-            for name, value in kept.headers.items():
-                self.send_header(name, value)
-            self.end_headers()
-
-        def log_message(self, *_arguments: object) -> None:
-            """Tests print nothing."""
-
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Endpoint)
-    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
-    thread.start()
-    kept.url = f"http://127.0.0.1:{server.server_port}/alerts"
-    settings.ALERT_WEBHOOK_URL, settings.ALERT_WEBHOOK_SECRET = kept.url, SECRET
-    settings.PUBLIC_URL = "https://frameyard.example/"
-    yield kept
-    server.shutdown()
-    server.server_close()
-    thread.join()
+@contextmanager
+def another_session() -> Iterator[CursorWrapper]:
+    other = connection.copy()
+    try:
+        with other.cursor() as cursor:
+            yield cursor
+    finally:
+        other.close()
 
 
 def lost(key: str = "1", code: str = "output_lost") -> Alert:
@@ -76,9 +44,7 @@ def test_a_webhook_carries_ids_and_a_link_signed_by_the_standard(receiver: Recei
     told = json.loads(content)
     assert told["type"] == "alert.opened"
     assert told["data"]["url"] == f"https://frameyard.example/console/alerts/{alert.public_id}/"
-    signed = f"{headers['webhook-id']}.{headers['webhook-timestamp']}.".encode() + content
-    expected = base64.b64encode(hmac.digest(KEY, signed, "sha256")).decode()
-    assert headers["webhook-signature"] == f"v1,{expected}"
+    assert headers["webhook-signature"] == signature_of(headers, content)
     assert int(headers["webhook-timestamp"]) == NOW.timestamp()
 
 
@@ -173,7 +139,7 @@ def test_a_sender_that_died_leaves_its_message_to_the_next(receiver: Receiver) -
 
 @pytest.mark.django_db(transaction=True)
 def test_two_senders_at_once_send_each_message_once(receiver: Receiver) -> None:
-    for number in range(10):
+    for number in range(BATCH):
         lost(f"c{number}")
 
     def send() -> None:
@@ -185,16 +151,21 @@ def test_two_senders_at_once_send_each_message_once(receiver: Receiver) -> None:
         sender.start()
     for sender in senders:
         sender.join()
-    assert len(receiver.received) == 10
+    assert len(receiver.received) == BATCH
 
 
 @pytest.mark.parametrize("secret", ["", "secret", "whsec_", "whsec_!!!", "whsec_c2hvcnQ="])
-def test_a_secret_that_cannot_sign_is_a_finding_of_check(settings: Any, secret: str) -> None:
-    settings.ALERT_WEBHOOK_URL, settings.ALERT_WEBHOOK_SECRET = "https://x.example/", secret
+def test_a_secret_that_cannot_sign_is_refused(secret: str) -> None:
     with pytest.raises(SecretError):
         signing_key(secret)
-    assert [finding.id for finding in alert_webhook_can_be_signed()] == ["health.E001"]
 
 
-def test_without_a_webhook_no_secret_is_asked_for() -> None:
-    assert alert_webhook_can_be_signed() == []
+def test_a_receiver_that_hangs_keeps_one_worker_only(receiver: Receiver) -> None:
+    """The first sender is still at it, in another session, when the second begins."""
+    lost()
+    with another_session() as other:
+        other.execute("SELECT pg_advisory_lock(%s)", [SENDER_LOCK])
+        assert deliver_alerts(NOW) == 0
+        assert not receiver.received
+        other.execute("SELECT pg_advisory_unlock(%s)", [SENDER_LOCK])
+        assert deliver_alerts(NOW) == 1
