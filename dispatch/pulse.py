@@ -13,6 +13,7 @@ from django_q.tasks import async_task
 
 from dispatch.lifecycle import AttemptState
 from dispatch.models import Attempt, Bell
+from dispatch.services import raise_alerts
 
 
 @dataclass(frozen=True)
@@ -29,16 +30,21 @@ BELLS = {
     "reconcile": Recurring("control", "dispatch.tasks.reconcile", 1),
     "poll": Recurring("traffic", "dispatch.tasks.poll", 1),
     "begin_recoveries": Recurring("traffic", "dispatch.tasks.begin_recoveries", 2),
+    "deliver_alerts": Recurring("traffic", "dispatch.tasks.deliver_alerts", 3),
     "housekeeping": Recurring("control", "dispatch.tasks.housekeeping", 60),
+    "sweep_incoming": Recurring("control", "dispatch.tasks.sweep_incoming", 3600),
 }
 UNANSWERED_AFTER_S = 6
 # A bell that is lost (its queue row deleted, its worker killed) is rung again after this long.
 RING_AGAIN_AFTER_S = 30
+NO_DISPATCHER_AFTER_S = 10
 
 
 def beat(now: datetime) -> list[str]:
     """Rings every bell that is due and returns their names. The pulse calls this once a second."""
-    return [name for name, bell in BELLS.items() if _ring_if_due(name, bell, now)]
+    rung = [name for name, bell in BELLS.items() if _ring_if_due(name, bell, now)]
+    _watch_dispatcher(now)
+    return rung
 
 
 def _ring_if_due(name: str, bell: Recurring, now: datetime) -> bool:
@@ -54,6 +60,18 @@ def _ring_if_due(name: str, bell: Recurring, now: datetime) -> bool:
         if rang:
             async_task(bell.task, cluster=bell.cluster)
     return bool(rang)
+
+
+def _watch_dispatcher(now: datetime) -> None:
+    """Looked at after the bells are rung: what waits longer now was not answered by anybody.
+
+    A pulse that begins again after a pause has rung a moment ago, and so raises nothing."""
+    scan = Bell.objects.get(name="scan")
+    late = now - timedelta(seconds=NO_DISPATCHER_AFTER_S)
+    if scan.answered_at is not None and scan.answered_at > late:
+        raise_alerts.dispatcher_is_back(now)
+    elif scan.rung_at <= late:
+        raise_alerts.no_dispatcher(scan, now)
 
 
 def answer(name: str, now: datetime) -> None:

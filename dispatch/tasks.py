@@ -7,11 +7,13 @@ from django.utils.timezone import now
 
 from dispatch import pulse
 from dispatch.services import cancel_at_provider as cancelling
-from dispatch.services import dispatch_scan, fetch_output, follow
+from dispatch.services import dispatch_scan, fetch_output, follow, keep_house
 from dispatch.services import reconcile as reconciling
 from dispatch.services import recover as recovering
 from dispatch.services import submit as submitting
+from dispatch.services import sweep_incoming as sweeping
 from dispatch.services.check_accounts import begin_due_recoveries
+from health.services import deliver_alerts as delivering
 
 
 def scan() -> None:
@@ -31,7 +33,12 @@ def reconcile() -> None:
 
 def housekeeping() -> None:
     pulse.answer("housekeeping", now())
-    reconciling.recount(now())
+    keep_house.keep_house(now())
+
+
+def sweep_incoming() -> None:
+    pulse.answer("sweep_incoming", now())
+    sweeping.sweep_incoming(now())
 
 
 def poll() -> None:
@@ -42,6 +49,11 @@ def poll() -> None:
 def begin_recoveries() -> None:
     pulse.answer("begin_recoveries", now())
     begin_due_recoveries(now())
+
+
+def deliver_alerts() -> None:
+    pulse.answer("deliver_alerts", now())
+    delivering.deliver_alerts(now())
 
 
 def submit(attempt_id: int) -> None:

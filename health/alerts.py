@@ -91,6 +91,16 @@ def resolve_alerts(dedupe_keys: Collection[str], why: str, now: datetime) -> int
     return still_open.update(resolved_at=now, resolved_why=why)
 
 
+def resolve_unseen(codes: Collection[str], since: datetime, why: str, now: datetime) -> int:
+    """Ends the open alerts of `codes` that nobody has seen since, and says how many.
+
+    One that is just being raised again is left alone."""
+    unseen = Alert.objects.filter(code__in=codes, resolved_at=None, last_seen_at__lt=since)
+    with transaction.atomic():
+        found = list(unseen.select_for_update(skip_locked=True).values_list("pk", flat=True))
+        return Alert.objects.filter(pk__in=found).update(resolved_at=now, resolved_why=why)
+
+
 def acknowledge(alert_id: int, by: str, note: str, now: datetime) -> bool:
     """Says who works on it; never resolves it. False: somebody was first, and their name stays."""
     waiting = Alert.objects.filter(pk=alert_id, acknowledged_at=None)

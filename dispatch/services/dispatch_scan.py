@@ -32,6 +32,7 @@ from dispatch.services import raise_alerts
 from dispatch.services.advance import refresh_job
 from dispatch.services.claim_probes import claim_probes
 from dispatch.services.settle import settle_job
+from dispatch.unknown_slots import unknown_slots
 from dispatch.words import ACCESS_REVOKED, NO_SUPPLY
 
 SCAN_LOCK = 7_301  # advisory: one scan at a time; a second waits its turn
@@ -72,6 +73,8 @@ def scan(now: datetime) -> int:
         for job in jobs:
             _look_at(job, models[job.public_model_id], facts, counts, batch, now)
         _write(batch, facts, counts, now)
+        slots = unknown_slots(catalogue, models.values(), facts.occupancy)
+        raise_alerts.unknown_slots_full(slots, now)
     return len(batch.attempts)
 
 
@@ -286,5 +289,4 @@ def _write(batch: Batch, facts: SelectionFacts, counts: Mapping[int, SelectionCo
         SelectionCount.objects.bulk_update(counts.values(), ["number"])
     for attempt in batch.attempts:
         async_task("dispatch.tasks.submit", attempt.pk, cluster="traffic")
-    for job, codes in batch.alerts.values():
-        raise_alerts.of_selection(codes, job, now)
+    raise_alerts.of_selections(batch.alerts.values(), now)

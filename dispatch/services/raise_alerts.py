@@ -1,9 +1,14 @@
 """What the engine tells operators, each condition under its own dedupe key."""
 
+from collections.abc import Iterable, Mapping
 from datetime import datetime
 
-from dispatch.models import Attempt, Job
-from health.alerts import raise_alert, resolve_alert
+from dispatch.models import Attempt, Bell, Job
+from dispatch.unknown_slots import UnknownSlots
+from health.alerts import raise_alert, resolve_alert, resolve_alerts
+from health.replay import moment
+
+OF_SELECTION = ("exact_unavailable", "degradation_active", "emergency_override")
 
 
 def submission_uncertain(attempt: Attempt, now: datetime) -> None:
@@ -38,17 +43,43 @@ def unknown_provider_status(attempt: Attempt, raw_status: str, now: datetime) ->
     )
 
 
-def of_selection(codes: tuple[str, ...], job: Job, now: datetime) -> None:
-    """The alerts of a decision; those of the model that it does not carry have ended."""
-    slug = job.public_model.slug
-    for code in ("exact_unavailable", "degradation_active", "emergency_override"):
-        key = f"{code}:{slug}"
-        if code in codes:
-            raise_alert(
-                code, subject=f"model:{slug}", dedupe_key=key, details={"job": job.public_id}, now=now
-            )
-        else:
-            resolve_alert(key, "the model's next selection was without it", now)
+def of_selections(last: Iterable[tuple[Job, tuple[str, ...]]], now: datetime) -> None:
+    """The alerts of each model's last decision; those of the model that it does not carry have ended."""
+    ended = []
+    for job, codes in last:
+        slug = job.public_model.slug
+        for code in OF_SELECTION:
+            key, details = f"{code}:{slug}", {"job": job.public_id}
+            if code in codes:
+                raise_alert(code, subject=f"model:{slug}", dedupe_key=key, details=details, now=now)
+            else:
+                ended.append(key)
+    resolve_alerts(ended, "the model's next selection was without it", now)
+
+
+def unknown_slots_full(found: Mapping[str, UnknownSlots], now: datetime) -> None:
+    """By `channel:slug` or `supply:slug`; those that have room again have ended."""
+    code = "unknown_slots_full"
+    for subject, slots in found.items():
+        if slots.is_full:
+            details = {"held": slots.held, "limit": slots.limit}
+            raise_alert(code, subject=subject, dedupe_key=f"{code}:{subject}", details=details, now=now)
+    ended = [f"{code}:{subject}" for subject, slots in found.items() if not slots.is_full]
+    resolve_alerts(ended, "fewer outcomes are unknown", now)
+
+
+def no_dispatcher(scan: Bell, now: datetime) -> None:
+    raise_alert(
+        "no_dispatcher",
+        subject=f"cluster:{scan.cluster}",
+        dedupe_key="no_dispatcher",
+        details={"last_scan_at": moment(scan.answered_at) if scan.answered_at else None},
+        now=now,
+    )
+
+
+def dispatcher_is_back(now: datetime) -> None:
+    resolve_alert("no_dispatcher", "the dispatcher scans again", now)
 
 
 def lease_drift(subject: str, counted: dict[str, int], stored: dict[str, int], now: datetime) -> None:
