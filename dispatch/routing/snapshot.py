@@ -63,7 +63,7 @@ def snapshot(inputs: RoutingInput, decision: Decision) -> dict[str, Any]:
         "rules": [rule_document(rule) for rule in rules],
         "bindings": [_binding(it, rules, inputs) for it in findings],
         "refusals": {key: _told(inputs.refusals[key]) for key in supplies if key in inputs.refusals},
-        "decision": decision.as_json(),
+        "decision": _decision(inputs, decision),
         "evidence": _evidence(decision),
     }
 
@@ -140,6 +140,14 @@ def _compile_refusal(finding: Finding, inputs: RoutingInput) -> str | None:
     if lacking(finding.candidate.supply.capability, finding.shape):
         return None
     return inputs.compile_refusals.get(finding.candidate.key)
+
+
+def _decision(inputs: RoutingInput, decision: Decision) -> dict[str, Any]:
+    """As the decision tells itself; but of an image, not even an empty field for real persons."""
+    told = decision.as_json()
+    if inputs.model.modality == "image" and decision.layer is not None:
+        told["layer"] = {"tier": decision.layer.tier}
+    return told
 
 
 def _version(version: Version) -> list[str]:
