@@ -23,7 +23,7 @@ from dispatch import pulse
 
 logger = logging.getLogger(__name__)
 
-LOOK_EVERY_S = 0.5
+LOOK_EVERY_S = 1.0
 JUDGE_AFTER_S = 10.0  # of its life: the bells that its predecessor left are no fault of a new cluster
 _STEADY_AFTER_S = 30.0
 _SLOWEST_RESTART_S = 10.0
