@@ -158,11 +158,15 @@ def rate_to(currency: str, price: Price, rates: Mapping[str, Ratio]) -> Ratio | 
 
 def quote_micros(price: Price, shape: Shape, rate: Ratio = ONE) -> int | None:
     """Micros after conversion by `rate`; None where the document has no price for this request."""
-    cost = _cost(price, shape)
-    if cost is None:
+    base = _base(price, shape)
+    if base is None:
         return None
-    numerator, denominator = cost
-    return half_up(numerator * rate[0] * MICROS, denominator * rate[1])
+    numerator, denominator = base
+    for multiplier in price.multipliers:
+        if holds(multiplier.when, shape):
+            numerator *= multiplier.factor[0]
+            denominator *= multiplier.factor[1]
+    return half_up(numerator * shape.count * rate[0] * MICROS, denominator * rate[1])
 
 
 def quote(price: Price, shape: Shape, currency: str, rates: Mapping[str, Ratio]) -> Quote | None:
@@ -178,19 +182,6 @@ def quote(price: Price, shape: Shape, currency: str, rates: Mapping[str, Ratio])
 def cheapest(quotes: Iterable[int | None]) -> int | None:
     """The least of those that are known."""
     return min((micros for micros in quotes if micros is not None), default=None)
-
-
-def _cost(price: Price, shape: Shape) -> Ratio | None:
-    """The exact cost in the price's own currency, as numerator and denominator."""
-    base = _base(price, shape)
-    if base is None:
-        return None
-    numerator, denominator = base
-    for multiplier in price.multipliers:
-        if holds(multiplier.when, shape):
-            numerator *= multiplier.factor[0]
-            denominator *= multiplier.factor[1]
-    return numerator * shape.count, denominator
 
 
 def _base(price: Price, shape: Shape) -> Ratio | None:

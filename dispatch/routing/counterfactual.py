@@ -207,7 +207,8 @@ def _slots(inputs: RoutingInput, loser: Candidate, wins: Wins) -> Iterator[Chang
     bad = before - 1 if blocked else before
     if most <= bad or not wins_at(most):
         return
-    after = _nearest(most, bad, wins_at)
+    # Fewer slots of unknown outcome are free slots too, and may be more than were looked for.
+    after = filters.least_free(supply, _with_free(inputs, supply, _nearest(most, bad, wins_at)))
     sentence = "{loser} would have won with {after} free slots; it had {before}."
     if blocked:
         sentence = (

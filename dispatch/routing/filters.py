@@ -9,6 +9,7 @@ from dispatch.routing.types import (
     HEALTH,
     Channel,
     Condition,
+    Demands,
     Exclusion,
     Finding,
     Health,
@@ -61,22 +62,14 @@ def already_tried(it: Finding, inputs: RoutingInput) -> Exclusion | None:
     return Exclusion("already_tried") if it.candidate.supply.id in inputs.job.tried else None
 
 
-def hard_capability(it: Finding, inputs: RoutingInput) -> Exclusion | None:
-    """Step 5, on the request as this candidate would execute it."""
-    supply, shape = it.candidate.supply, it.shape
-    if denied := _customer_terms(supply, inputs):
-        return denied
-    if lacks := lacking(supply.capability, shape):
-        return Exclusion("capability_missing", "; ".join(lacks))
-    if refusal := inputs.compile_refusals.get(it.candidate.key):
-        return Exclusion("capability_missing", refusal)
-    if supply.price is not None and supply.price.mode != _billing_mode(shape):
-        return Exclusion("billing_mode", f"asked {_billing_mode(shape)}, charged {supply.price.mode}")
-    return None
+def has_terms(demands: Demands) -> bool:
+    """Whether the customer's terms are asked about at all."""
+    return bool(demands.bound_supply or demands.bound_channel or demands.regions or demands.compliance)
 
 
-def _customer_terms(supply: Supply, inputs: RoutingInput) -> Exclusion | None:
-    demands = inputs.demands
+def customer_terms(it: Finding, inputs: RoutingInput) -> Exclusion | None:
+    """Step 5, what the request demands of whoever executes it: binding, region, guarantees."""
+    supply, demands = it.candidate.supply, inputs.demands
     if demands.bound_supply is not None and supply.id != demands.bound_supply:
         return Exclusion("provider_bound", f"bound to {demands.bound_supply}")
     if demands.bound_channel is not None and supply.channel.id != demands.bound_channel:
@@ -96,6 +89,18 @@ def _regions(supply: Supply) -> frozenset[str]:
     return declared or frozenset({supply.channel.region} - {""})
 
 
+def hard_capability(it: Finding, inputs: RoutingInput) -> Exclusion | None:
+    """Step 5, on the request as this candidate would execute it."""
+    supply, shape = it.candidate.supply, it.shape
+    if lacks := lacking(supply.capability, shape):
+        return Exclusion("capability_missing", "; ".join(lacks))
+    if refusal := inputs.compile_refusals.get(it.candidate.key):
+        return Exclusion("capability_missing", refusal)
+    if supply.price is not None and supply.price.mode != _billing_mode(shape):
+        return Exclusion("billing_mode", f"asked {_billing_mode(shape)}, charged {supply.price.mode}")
+    return None
+
+
 def _billing_mode(shape: Shape) -> str:
     return "per_request" if isinstance(shape, ImageShape) else shape.billing_mode
 
@@ -105,9 +110,11 @@ def shows_real_person(shape: Shape) -> bool:
     return isinstance(shape, VideoShape) and shape.real_person
 
 
-def real_person(it: Finding, _inputs: RoutingInput) -> Exclusion | None:
+def real_person(it: Finding, inputs: RoutingInput) -> Exclusion | None:
     """Step 6."""
-    return Exclusion("real_person_denied") if it.candidate.supply.real_person == "denied" else None
+    if shows_real_person(inputs.shape) and it.candidate.supply.real_person == "denied":
+        return Exclusion("real_person_denied")
+    return None
 
 
 def refusal_memory(it: Finding, inputs: RoutingInput) -> Exclusion | None:
@@ -153,15 +160,13 @@ def capacity(it: Finding, inputs: RoutingInput) -> Exclusion | None:
 def remaining_wait(supply: Supply, inputs: RoutingInput) -> timedelta | None:
     """How long the latest `not_before` of supply, channel and group still lasts."""
     channel = supply.channel
-    times = (
-        inputs.supplies[supply.id].not_before,
-        inputs.channels[channel.id].not_before,
-        inputs.groups[channel.group.id].not_before if channel.group else None,
-    )
-    if times == (None, None, None):
+    of_supply = inputs.supplies[supply.id].not_before
+    of_channel = inputs.channels[channel.id].not_before
+    of_group = inputs.groups[channel.group.id].not_before if channel.group else None
+    if of_supply is of_channel is of_group is None:
         return None
-    wait = max(time - inputs.now for time in times if time is not None)
-    return max(wait, timedelta(0))
+    latest = max(time for time in (of_supply, of_channel, of_group) if time is not None)
+    return max(latest - inputs.now, timedelta(0))
 
 
 def waits_too_long(it: Finding, inputs: RoutingInput) -> bool:

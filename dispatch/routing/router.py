@@ -89,6 +89,8 @@ class _Walk:
             members = self.keep(filters.tier_permission, members)
         members = self.keep(filters.admin_state, members)
         members = self.keep(filters.already_tried, members)
+        if filters.has_terms(self.inputs.demands):
+            members = self.keep(filters.customer_terms, members)
         members = self.keep(filters.hard_capability, members)
         if filters.shows_real_person(self.inputs.shape):
             members = self.keep(filters.real_person, members)
@@ -154,9 +156,8 @@ class _Walk:
         return self.quotes[key]
 
     def is_eligible(self, it: Finding) -> bool:
-        if filters.shows_real_person(self.inputs.shape) and filters.real_person(it, self.inputs):
-            return False
-        return not filters.hard_capability(it, self.inputs)
+        asked = (filters.customer_terms, filters.hard_capability, filters.real_person)
+        return not any(question(it, self.inputs) for question in asked)
 
     def choose(self, layer: Layer, contenders: list[Finding], spilled: Layer | None) -> Decision:
         """Step 12, and what is said about the choice."""

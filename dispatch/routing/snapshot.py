@@ -5,10 +5,11 @@ It holds mutable facts whole, and immutable versions by id and hash; no prompt, 
 """
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, fields
 from datetime import datetime
 from fractions import Fraction
+from functools import cache
 from typing import Any, Final
 
 from catalog.capability import lacking
@@ -68,22 +69,29 @@ def snapshot(inputs: RoutingInput, decision: Decision) -> dict[str, Any]:
     }
 
 
-def _told(value: Any, leave_out: Iterable[str] = ()) -> dict[str, Any]:
+def _told(value: Any) -> dict[str, Any]:
     """The fields of a value that differ from their defaults."""
     told = {}
-    for each in fields(value):
-        current = getattr(value, each.name)
-        if current != each.default and each.name not in leave_out:
-            told[each.name] = _plain(current)
+    for name, default in _defaults(value.__class__):
+        current = getattr(value, name)
+        if current != default:
+            write = _WRITERS.get(type(current))
+            told[name] = current if write is None else write(current)
     return told
 
 
-def _plain(value: Any) -> Any:
-    if isinstance(value, datetime):
-        return value.isoformat()
-    if isinstance(value, set | frozenset):
-        return sorted(value)
-    return str(value) if isinstance(value, Fraction) else value
+# What JSON has no form for; replay reads it back by the field's name.
+_WRITERS: Final[Mapping[type, Callable[[Any], Any]]] = {
+    datetime: datetime.isoformat,
+    frozenset: sorted,
+    set: sorted,
+    Fraction: str,
+}
+
+
+@cache
+def _defaults(kind: type[Any]) -> tuple[tuple[str, Any], ...]:
+    return tuple((each.name, each.default) for each in fields(kind))
 
 
 def _rates(inputs: RoutingInput, supplies: Iterable[Supply]) -> dict[str, Any]:
@@ -125,7 +133,11 @@ def _place(place: Channel | Supply) -> dict[str, Any]:
 def _binding(finding: Finding, rules: Sequence[Rule], inputs: RoutingInput) -> dict[str, Any]:
     """A rule by its place in `rules`: bindings mostly share one."""
     candidate = finding.candidate
-    told = {"supply": candidate.supply.id} | _told(candidate, leave_out=("key", "supply", "rule"))
+    told: dict[str, Any] = {"supply": candidate.supply.id, "tier": candidate.tier}
+    if candidate.priority:
+        told["priority"] = candidate.priority
+    if not candidate.enabled:
+        told["enabled"] = False
     if candidate.rule is not None:
         told["rule"] = rules.index(candidate.rule)
     if refusal := _compile_refusal(finding, inputs):
@@ -169,11 +181,12 @@ def _shadow(shadow: Shadow) -> dict[str, Any]:
 
 
 def _finding(finding: Finding) -> dict[str, Any]:
-    told = {
-        "step": REASONS[finding.reason].step if finding.reason else None,
-        "details": finding.details[:DETAILS_LENGTH],
-        "health": finding.health,
-        "position": finding.position,
-        "lost_by": finding.lost_by,
-    }
-    return {key: value for key, value in told.items() if value not in (None, "")}
+    told: dict[str, Any] = {}
+    if finding.reason is not None:
+        told["step"] = REASONS[finding.reason].step
+    if finding.details:
+        told["details"] = finding.details[:DETAILS_LENGTH]
+    for name in ("health", "position", "lost_by"):
+        if (value := getattr(finding, name)) is not None:
+            told[name] = value
+    return told

@@ -29,5 +29,13 @@ def test_the_snapshot_of_a_worked_scenario_holds_its_decision_and_replays_byte_f
 ) -> None:
     inputs = parse_scenario(worked["scenario"])
     stored = json.loads(json.dumps(snapshot(inputs, route(inputs))))
-    assert stored["decision"] == worked["decision"]
+    assert stored["decision"] == _as_stored(worked)
     assert replay(stored, documents_of(worked["scenario"])) == []
+
+
+def _as_stored(worked: dict[str, Any]) -> dict[str, Any]:
+    """The decision; but what is stored of an image has no field for real persons, not even an empty one."""
+    decision: dict[str, Any] = worked["decision"]
+    if worked["scenario"]["model"]["modality"] == "video" or decision["layer"] is None:
+        return decision
+    return decision | {"layer": {"tier": decision["layer"]["tier"]}}

@@ -1,0 +1,176 @@
+"""Interleaved windows of programs that each run in a process of their own, and what they come to.
+
+What anybody else uses of the machine meanwhile is read from /proc/stat: a noisy round is thrown away and
+counted, and with too many of them there is no result at all.
+"""
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from statistics import median
+from time import monotonic
+from types import TracebackType
+from typing import Any, Final, Self
+
+TICKS: Final = os.sysconf("SC_CLK_TCK")  # per second and core
+ROUNDS_PER_WANTED: Final = 3  # given up after so many times the planned rounds
+
+
+class NoQuietWindow(Exception):
+    """Others used too much of the machine for too long: nothing was measured."""
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    windows: int = 5  # of each program
+    window_s: float = 3.0
+    foreign_share: float = 0.2  # of the whole machine; a round with more is thrown away
+
+
+@dataclass(frozen=True, slots=True)
+class Window:
+    """What one program did in one window."""
+
+    units: int
+    cpu_s: float
+    wall_s: float
+
+    @property
+    def cpu_ms_per_unit(self) -> float:
+        return self.cpu_s / self.units * 1_000
+
+
+@dataclass(frozen=True, slots=True)
+class Figures:
+    least: float
+    median: float
+    most: float
+
+    @classmethod
+    def of(cls, values: Sequence[float]) -> Self:
+        return cls(min(values), median(values), max(values))
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One line of the table: CPU milliseconds a unit, and the ratio of the medians."""
+
+    name: str
+    ours: Figures
+    reference: Figures
+    bar: float
+    goal: float
+
+    @property
+    def ratio(self) -> float:
+        return self.ours.median / self.reference.median
+
+    @property
+    def verdict(self) -> str:
+        if self.ratio <= self.goal:
+            return "goal met"
+        return "first bar met" if self.ratio <= self.bar else "MISSED"
+
+    def as_json(self) -> dict[str, Any]:
+        figures = {side: _figures(getattr(self, side)) for side in ("ours", "reference")}
+        return {"name": self.name, **figures, "ratio": self.ratio, "bar": self.bar, "goal": self.goal}
+
+
+def _figures(it: Figures) -> dict[str, float]:
+    return {"min": it.least, "median": it.median, "max": it.most}
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    benchmark: str
+    reference: str
+    plan: Plan
+    rows: tuple[Row, ...]
+    discarded: int  # rounds
+
+    @property
+    def passed(self) -> bool:
+        return all(row.ratio <= row.bar for row in self.rows)
+
+
+class Program:
+    """A module that serves units of work (tests.benchmarks.serving) in a process of its own."""
+
+    def __init__(self, module: str, *arguments: str) -> None:
+        self._module = module
+        self._process = subprocess.Popen(
+            [sys.executable, "-W", "ignore", "-m", module, *arguments],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+        )
+        self.told: Mapping[str, Any] = self._read()
+
+    def window(self, seconds: float) -> Window:
+        assert self._process.stdin is not None
+        self._process.stdin.write(f"{seconds}\n")
+        self._process.stdin.flush()
+        return Window(**self._read())
+
+    def _read(self) -> dict[str, Any]:
+        assert self._process.stdout is not None
+        line = self._process.stdout.readline()
+        if not line:
+            raise RuntimeError(f"{self._module} ended with {self._process.wait()}")
+        answer: dict[str, Any] = json.loads(line)
+        return answer
+
+    @property
+    def pid(self) -> int:
+        return self._process.pid
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: type[BaseException] | BaseException | TracebackType | None) -> None:
+        assert self._process.stdin is not None
+        self._process.stdin.close()
+        self._process.wait(timeout=10)
+
+
+@dataclass(slots=True)
+class Measured:
+    windows: dict[str, list[Window]] = field(default_factory=dict)  # by the program's name
+    discarded: int = 0
+
+    def figures(self, name: str) -> Figures:
+        return Figures.of([window.cpu_ms_per_unit for window in self.windows[name]])
+
+
+def interleaved(programs: Mapping[str, Program], plan: Plan) -> Measured:
+    """Rounds of a window of each program, until there are enough quiet ones. Raises NoQuietWindow."""
+    measured = Measured({name: [] for name in programs})
+    pids = [os.getpid(), *(program.pid for program in programs.values())]
+    for _ in range(plan.windows * ROUNDS_PER_WANTED):
+        before, began = _foreign_ticks(pids), monotonic()
+        windows = {name: program.window(plan.window_s) for name, program in programs.items()}
+        foreign_s = (_foreign_ticks(pids) - before) / TICKS
+        if foreign_s / (monotonic() - began) / (os.cpu_count() or 1) > plan.foreign_share:
+            measured.discarded += 1
+            continue
+        for name, window in windows.items():
+            measured.windows[name].append(window)
+        if len(next(iter(measured.windows.values()))) == plan.windows:
+            return measured
+    raise NoQuietWindow(f"{measured.discarded} rounds were too noisy")
+
+
+def _foreign_ticks(pids: Sequence[int]) -> int:
+    """Processor time that all others have used since boot."""
+    with open("/proc/stat") as stat:
+        user, nice, system, _idle, _iowait, irq, softirq, steal = map(int, stat.readline().split()[1:9])
+    return user + nice + system + irq + softirq + steal - sum(map(_ticks_of, pids))
+
+
+def _ticks_of(pid: int) -> int:
+    with open(f"/proc/{pid}/stat") as stat:
+        fields = stat.read().rpartition(")")[2].split()
+    return int(fields[11]) + int(fields[12])
