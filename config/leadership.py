@@ -1,11 +1,9 @@
 """One leader among any number of processes, by a lock that belongs to a database session."""
 
-import logging
 import time
+from collections.abc import Callable
 
 from django.db import connection
-
-logger = logging.getLogger(__name__)
 
 PULSE_LOCK = 0x6672_616D_6579_6172  # any number that nothing else in this database locks
 # A leader that is stopped, not dead, keeps its session: PostgreSQL ends it, and another may lead.
@@ -26,13 +24,14 @@ def try_to_lead(lock: int = PULSE_LOCK) -> bool:
 class Seconds:
     """A beat that does not drift: ticks are counted from the first, and those slept through are left out."""
 
-    def __init__(self, every_s: float = 1.0) -> None:
+    def __init__(self, every_s: float = 1.0, clock: Callable[[], float] = time.monotonic) -> None:
         self.every_s = every_s
-        self._next_s = time.monotonic()
+        self._clock = clock
+        self._next_s = clock()
 
     def until_next_s(self) -> float:
         """How long to sleep until the next tick."""
-        now_s = time.monotonic()
+        now_s = self._clock()
         if now_s >= self._next_s:
             self._next_s += self.every_s * (1 + (now_s - self._next_s) // self.every_s)
         return self._next_s - now_s
