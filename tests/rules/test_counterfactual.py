@@ -1,4 +1,8 @@
+import json
+from collections import Counter
 from dataclasses import replace
+from fractions import Fraction
+from random import Random
 from typing import Any
 
 import pytest
@@ -6,8 +10,10 @@ import pytest
 from dispatch.routing.counterfactual import Change, NotBound, WhyNot, why_not
 from dispatch.routing.router import route
 from dispatch.routing.scenario import parse_scenario
+from tests.rules.arbitrary_scenarios import SOME, drawn
 from tests.rules.scenarios import (
     channel,
+    decided,
     exact,
     fallback,
     image_supply,
@@ -186,3 +192,59 @@ def test_asking_changes_nothing_of_the_round() -> None:
     why_not(inputs, "b")
     assert route(inputs).as_json() == before
     assert replace(inputs) == inputs
+
+
+# --- whatever is drawn: a change that is told, made in the document, makes the loser win --------------------
+
+
+def changed(document: dict[str, Any], loser: str, change: Change) -> dict[str, Any]:
+    """The document as an operator would change it."""
+    made = json.loads(json.dumps(document))
+    subject, _, tier = change.subject.partition("@")
+    supply = made["supplies"][subject]
+    if change.kind == "priority":
+        for binding in made["bindings"]:
+            if binding["supply"] == subject and tier in ("", binding["tier"]):
+                binding["priority"] = change.after
+    elif change.kind == "price":
+        supply["price"] = quoting(document, loser, int(change.after))
+    elif change.kind == "health":
+        for place in (supply, made["channels"][supply["channel"]]):
+            name = "the supply" if place is supply else f"channel {supply['channel']}"
+            if name in change.note.values["places"]:
+                place |= {"health": change.after, "used_in_epoch": 0}
+                place["recovery_successes"] = int(change.note.values["successes"]) or None
+    elif change.after == 0:
+        supply["used"] += change.before
+        if supply.get("used_in_epoch") is not None:
+            supply["used_in_epoch"] += change.before
+    return made
+
+
+def quoting(document: dict[str, Any], loser: str, micros: int) -> dict[str, Any]:
+    """A price in the form of the scenario that comes to so much for its request."""
+    request, price = document["request"], document["supplies"][loser]["price"]
+    mode = price["mode"] if price else request.get("billing_mode") or "per_second"
+    if document["model"]["modality"] == "image" or mode == "per_request":
+        each = Fraction(micros, 1_000_000 * request.get("n", 1))
+        return per_request(f"{float(each):.12f}")
+    amount, seconds = f"{micros // 1_000_000}.{micros % 1_000_000:06}", request["duration_s"]
+    bracket = {"min_s": seconds, "max_s": seconds, "fixed": amount}
+    return {"mode": "per_second", "currency": "USD", "brackets": [bracket]}
+
+
+def test_every_change_that_is_told_makes_the_loser_win_when_it_is_made() -> None:
+    told: Counter[str] = Counter()
+    for seed in range(300):
+        order = {"order": "manual_priority"} if seed % 2 else {}
+        document = drawn(Random(seed), (SOME,), **order)
+        for loser in {binding["supply"] for binding in document["bindings"]}:
+            for change in asked(document, loser).changes:
+                is_own = change.subject.partition("@")[0] == loser
+                kind = "full" if change.kind == "slots" and not is_own else change.kind
+                told[kind] += 1
+                if kind != "slots":
+                    made = decided(changed(document, loser, change))
+                    assert made.order[:1] == (loser,), (seed, loser, change)
+    assert min(told.values()) >= 5, told
+    assert set(told) == {"priority", "price", "health", "slots", "full"}
