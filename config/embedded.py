@@ -182,9 +182,14 @@ def _make_cluster(cluster: Path, binaries: Binaries, account: Account, durable: 
         # The C library's "C" compares without regard to case only in ASCII: a search for É would miss é.
         command += ["--encoding", "UTF8", "--locale-provider", "builtin", "--builtin-locale", "C.UTF-8"]
         command += ["--locale", "C", "--no-instructions", *(() if durable else ("--no-sync",))]
-        # In a session of its own: a Ctrl-C is for us, and half a database helps nobody.
         finished = subprocess.run(
-            command, capture_output=True, text=True, check=False, start_new_session=True, **arguments
+            command,
+            capture_output=True,
+            text=True,
+            check=False,
+            start_new_session=True,  # a Ctrl-C is for us, and half a database helps nobody
+            preexec_fn=die_with_parent(signal.SIGTERM),
+            **arguments,
         )
     if finished.returncode:
         raise PostgresUnavailable(

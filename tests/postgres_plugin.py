@@ -7,6 +7,7 @@ import contextlib
 import os
 import shutil
 import tempfile
+import time
 from collections.abc import Generator
 from pathlib import Path
 
@@ -15,6 +16,7 @@ import pytest
 from config import embedded
 
 _FOLDER_PREFIX = "frameyard-tests-"
+_BEGINNING_S = 60  # a run that begins has its folder for a moment before it holds its lock
 _SERVER = pytest.StashKey[embedded.Server]()
 _FOLDER = pytest.StashKey[Path]()
 
@@ -62,7 +64,8 @@ def _environment(folder: Path) -> dict[str, str]:
 
 def _sweep_folders_of_killed_runs() -> None:
     for folder in Path(tempfile.gettempdir()).glob(f"{_FOLDER_PREFIX}*"):
-        # Whoever still runs holds its lock; a folder without one may be a run that begins right now.
-        with contextlib.suppress(PermissionError):
-            if (folder / "owner.lock").exists() and not embedded.is_running(folder):
+        with contextlib.suppress(PermissionError, FileNotFoundError):
+            lock = folder / "owner.lock"
+            is_old = time.time() - lock.stat().st_mtime > _BEGINNING_S
+            if is_old and not embedded.is_running(folder):
                 shutil.rmtree(folder, ignore_errors=True)
