@@ -174,6 +174,7 @@ ALERTS: Final[Words] = {
     "submission_abandoned": _("A submission was given up with its outcome unknown; it may have been paid."),
     "unknown_slots_full": _("Slots with unknown outcome have reached their limit."),
     "lease_drift": _("Counted slots and leases disagree."),
+    "replay_difference": _("A stored selection, routed again, comes out differently."),
     "output_lost": _("A generated output could not be stored and is lost."),
     "stuck_attempt": _("An attempt is past its time and its outcome is not known."),
     "refusal_first": _("A provider refused content for the first time."),

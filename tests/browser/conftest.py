@@ -1,0 +1,225 @@
+"""A real Chromium against the live server, skipped in plain sight where there is none.
+
+Playwright keeps an event loop in the thread; Django must be told that its ORM may be used beside it."""
+
+import os
+import shutil
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from datetime import timedelta
+
+import pytest
+from django.test import Client
+from django.utils import timezone
+from playwright.sync_api import Browser, BrowserContext, Page, expect, sync_playwright
+from pytest_django.live_server_helper import LiveServer
+
+from dispatch.models import Job
+from health.models import Alert
+from tests.console import plain_static_files
+from tests.factories import (
+    AlertFactory,
+    AttemptFactory,
+    ChannelFactory,
+    ChannelHealthFactory,
+    JobFactory,
+    ProviderEventFactory,
+    SelectionRoundFactory,
+    SupplyFactory,
+    UserFactory,
+    succeeded_job,
+)
+from tests.snapshots import recorded, recorded_switch
+
+__all__ = ["plain_static_files"]
+
+CHROMIUM = shutil.which("chromium") or "/usr/bin/chromium"
+FLAGS = [
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+    "--no-first-run",
+]
+HEIGHTS = {320: 640, 390: 844, 768: 1024}
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    missing = pytest.mark.skip(reason=f"no Chromium at {CHROMIUM}: install it to run the browser tests")
+    for item in items:
+        if "/tests/browser/" in str(item.path):
+            item.add_marker(pytest.mark.browser)
+            if not os.access(CHROMIUM, os.X_OK):
+                item.add_marker(missing)
+
+
+@pytest.fixture(scope="session")
+def browser() -> Iterator[Browser]:
+    before = os.environ.get("DJANGO_ALLOW_ASYNC_UNSAFE")
+    os.environ["DJANGO_ALLOW_ASYNC_UNSAFE"] = "true"
+    with sync_playwright() as playwright:
+        chromium = playwright.chromium.launch(executable_path=CHROMIUM, args=FLAGS)
+        yield chromium
+        chromium.close()
+    if before is None:
+        del os.environ["DJANGO_ALLOW_ASYNC_UNSAFE"]
+
+
+@dataclass
+class Visitor:
+    """A signed-in person at a browser, with what the browser complained about."""
+
+    page: Page
+    server: str
+    complaints: list[str] = field(default_factory=list)
+
+    def visit(self, path: str) -> Page:
+        self.page.goto(self.server + path)
+        return self.page
+
+    def beat(self, seconds: int = 10) -> None:
+        """One beat of the clock, without waiting for it."""
+        self.page.evaluate(f"document.body.dispatchEvent(new CustomEvent('live-{seconds}s'))")
+
+    def beat_and_wait(self, path: str, seconds: int = 10) -> None:
+        """One beat, until the region at `path` has its answer in place."""
+        with self.page.expect_response(lambda response: path in response.url):
+            self.beat(seconds)
+        expect(self.page.locator(".htmx-request")).to_have_count(0)
+        self.page.evaluate("new Promise(done => requestAnimationFrame(() => requestAnimationFrame(done)))")
+
+
+type Visit = Callable[..., Visitor]
+
+
+@pytest.fixture
+def visitor(
+    browser: Browser, transactional_db: None, plain_static_files: None, live_server: LiveServer
+) -> Iterator[Visit]:
+    """`visitor("operator", width=390, theme="dark", language="zh-hans", script=False)`."""
+    contexts: list[BrowserContext] = []
+
+    def arrive(
+        role: str = "operator",
+        *,
+        width: int = 1440,
+        height: int = 0,
+        theme: str = "light",
+        language: str = "en",
+        script: bool = True,
+        name: str = "li.m",
+    ) -> Visitor:
+        context = browser.new_context(
+            viewport={"width": width, "height": height or HEIGHTS.get(width, 900)},
+            java_script_enabled=script,
+            reduced_motion="reduce",  # or colours are measured in the middle of a change
+        )
+        contexts.append(context)
+        cookies = {"theme": theme, "django_language": language, "sessionid": _session(role, name)}
+        context.add_cookies(
+            [{"name": key, "value": value, "url": live_server.url} for key, value in cookies.items()]
+        )
+        return _watched(Visitor(context.new_page(), live_server.url))
+
+    yield arrive
+    for context in contexts:
+        context.close()
+
+
+def _session(role: str, name: str) -> str:
+    client = Client()
+    client.force_login(UserFactory(username=name, roles=[role]))
+    return client.cookies["sessionid"].value
+
+
+def _watched(visitor: Visitor) -> Visitor:
+    def complain(message: object) -> None:
+        visitor.complaints.append(str(message))
+
+    visitor.page.on("pageerror", complain)
+    visitor.page.on("console", lambda message: complain(message.text) if message.type == "error" else None)
+    return visitor
+
+
+@dataclass
+class World:
+    """What the browser looks at."""
+
+    succeeded: Job
+    switched: Job
+    running: Job
+    alert: Alert
+    owned: Alert
+
+    def pages(self) -> list[str]:
+        return [
+            "/console/",
+            "/console/jobs/",
+            "/console/jobs/?state=failed&modality=image",
+            f"/console/jobs/{self.switched.public_id}/",
+            f"/console/jobs/{self.running.public_id}/",
+            f"/console/jobs/{self.switched.public_id}/rounds/2/",
+            "/console/alerts/",
+            f"/console/alerts/{self.alert.public_id}/",
+            f"/console/alerts/{self.owned.public_id}/",
+            "/console/search/?q=nothing-has-this-id",
+        ]
+
+
+@pytest.fixture
+def world(transactional_db: None) -> World:
+    now = timezone.now()
+    ago = now - timedelta(minutes=5)
+    kestrel = SupplyFactory(slug="kestrel-hd", channel=ChannelFactory(slug="kestrel-main"))
+    lite = SupplyFactory(slug="kestrel-lite", channel=kestrel.channel)
+    ChannelHealthFactory(channel=ChannelFactory(slug="heron-a"), state="circuit_open", changed_at=ago)
+    ChannelHealthFactory(channel=ChannelFactory(slug="osprey-2"), state="recovering", changed_at=ago)
+    running = JobFactory(state="running", created_at=ago)
+    AttemptFactory(
+        job=running,
+        supply=kestrel,
+        selection_round=SelectionRoundFactory(job=running, snapshot=recorded()),
+        state="submission_uncertain",
+        request_started_at=ago + timedelta(seconds=3),
+    )
+    return World(
+        succeeded=succeeded_job(supply=kestrel, created_at=ago - timedelta(minutes=5)),
+        switched=_switched(kestrel, lite, ago),
+        running=running,
+        alert=AlertFactory(opened_at=ago, details={"job": running.public_id}),
+        owned=AlertFactory(
+            code="exact_unavailable", severity="warning", acknowledged=True, opened_at=ago, count=3
+        ),
+    )
+
+
+def _switched(kestrel: object, lite: object, start: object) -> Job:
+    job = JobFactory(state="running", created_at=start)
+    first = AttemptFactory(
+        job=job,
+        supply=kestrel,
+        selection_round=SelectionRoundFactory(job=job, snapshot=recorded()),
+        state="failed",
+        error_category="capacity",
+        error_code="overloaded",
+        error_message="The service is overloaded.",
+        accepted_at=job.created_at + timedelta(seconds=5),
+    )
+    second = AttemptFactory(
+        job=job,
+        number=2,
+        supply=lite,
+        selection_round=SelectionRoundFactory(job=job, attempt_number=2, snapshot=recorded_switch()),
+        state="succeeded",
+        created_at=first.finished_at + timedelta(seconds=1),
+    )
+    ProviderEventFactory(attempt=first, raw={"id": "task-1"})
+    Job.objects.filter(pk=job.pk).update(
+        state="succeeded",
+        adopted_attempt=second,
+        finished_at=second.finished_at,
+        actual_profile="900",
+        dropped_inputs=["reference_videos"],
+    )
+    return job
