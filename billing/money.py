@@ -11,11 +11,6 @@ class MoneyError(ValueError):
     """An amount that is not a whole number of micros."""
 
 
-def rounded_half_up(amount: Fraction) -> int:
-    """Micros of a non-negative amount in whole units of a currency."""
-    return half_up(amount.numerator * MICROS, amount.denominator)
-
-
 def half_up(numerator: int, denominator: int) -> int:
     """numerator / denominator, neither negative, to the nearest whole; a half goes up."""
     return (2 * numerator + denominator) // (2 * denominator)

@@ -3,7 +3,7 @@
 The same for provider costs and sale prices. Documents are read once; quoting is integer arithmetic.
 """
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, Final
@@ -177,11 +177,6 @@ def quote(price: Price, shape: Shape, currency: str, rates: Mapping[str, Ratio])
     if native is None or converted is None:
         return None
     return Quote(converted, currency, native, price.currency)
-
-
-def cheapest(quotes: Iterable[int | None]) -> int | None:
-    """The least of those that are known."""
-    return min((micros for micros in quotes if micros is not None), default=None)
 
 
 def _base(price: Price, shape: Shape) -> Ratio | None:

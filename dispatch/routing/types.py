@@ -7,7 +7,6 @@ the facts (Condition, GroupCondition, Statistics, Refusal) are read once per sca
 from collections.abc import Iterable, Mapping, Set
 from dataclasses import dataclass, field
 from datetime import datetime
-from functools import cached_property
 from typing import Any, Final, Literal, NamedTuple
 
 from billing.pricing import Price, Ratio
@@ -199,10 +198,6 @@ class RoutingInput:
     rate_versions: Mapping[str, str] = field(default_factory=dict)  # ids, for the record
     compile_refusals: Mapping[str, str] = field(default_factory=dict)
     request_hash: str = ""
-
-    @cached_property
-    def by_key(self) -> Mapping[str, Candidate]:
-        return {candidate.key: candidate for candidate in self.candidates}
 
 
 # ---- the answer

@@ -1,4 +1,4 @@
-"""Serves the product's decisions: `python -m tests.benchmarks.routing_product SIZE route|snapshot`."""
+"""Serves the product's decisions: `python -m tests.benchmarks.routing_product SIZE WORK`."""
 
 import json
 import sys
@@ -60,7 +60,7 @@ def checked(size: int) -> RoutingInput:
 
 if __name__ == "__main__":
     measured = checked(int(sys.argv[1]))
-    if sys.argv[2] == "snapshot":
+    if sys.argv[2] == "decision and snapshot":
         serve(lambda: snapshot(measured, route(measured)))
     else:
         serve(lambda: route(measured))

@@ -1,9 +1,8 @@
-from fractions import Fraction
 from typing import Any
 
 import pytest
 
-from billing.money import MoneyError, half_up, micros_of, rounded_half_up, written
+from billing.money import MoneyError, half_up, micros_of, written
 from billing.pricing import parse_price, quote, quote_micros
 from catalog.document import DocumentError
 from catalog.shape import ImageShape, VideoShape
@@ -141,7 +140,3 @@ def test_an_amount_finer_than_a_micro_is_not_rounded_silently() -> None:
     assert micros_of("200.00") == 200_000_000
     with pytest.raises(MoneyError):
         micros_of("0.0000001")
-
-
-def test_an_exact_amount_is_rounded_to_the_nearest_micro() -> None:
-    assert rounded_half_up(Fraction(10, 3)) == 3_333_333

@@ -72,7 +72,7 @@ def _table(report: Report) -> Iterator[str]:
     for row in report.rows:
         yield (
             f"{row.name:<45}{_written(row.ours)}   reference {_written(row.reference)}   "
-            f"ratio {row.ratio:.3f} (bar {row.bar:g}, goal {row.goal:g}): {row.verdict}"
+            f"ratio {row.ratio:.3f}: {row.verdict}"
         )
 
 
