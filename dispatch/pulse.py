@@ -6,13 +6,11 @@ own schedule can't ring below a minute, and a cluster can hang without dying; he
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from django.conf import settings
 from django.db import transaction
 from django.db.models import F, Q
 from django_q.tasks import async_task
 
-from dispatch.lifecycle import AttemptState
-from dispatch.models import Attempt, Bell
+from dispatch.models import Bell, WorkerBeat
 from dispatch.services import raise_alerts
 
 
@@ -33,6 +31,7 @@ BELLS = {
     "deliver_alerts": Recurring("traffic", "dispatch.tasks.deliver_alerts", 3),
     "housekeeping": Recurring("control", "dispatch.tasks.housekeeping", 60),
     "sweep_incoming": Recurring("control", "dispatch.tasks.sweep_incoming", 3600),
+    "audit_replays": Recurring("traffic", "dispatch.tasks.audit_replays", 86_400),
 }
 UNANSWERED_AFTER_S = 6
 # A bell that is lost (its queue row deleted, its worker killed) is rung again after this long.
@@ -80,30 +79,12 @@ def answer(name: str, now: datetime) -> None:
 
 
 def is_hung(cluster: str, now: datetime) -> bool:
-    """Whether bells wait although the cluster has a worker free to answer them.
+    """Whether bells wait while no worker of the cluster has shown any sign of life for as long.
 
-    A cluster whose workers are all at work for a slow provider is busy, not hung: each attempt that is
-    being submitted or fetched right now occupies one worker."""
-    late = now - timedelta(seconds=UNANSWERED_AFTER_S)
+    A cluster whose workers are all at work for a slow provider, or that works through a heap of short tasks,
+    leaves bells waiting too, but it is not silent."""
+    since = now - timedelta(seconds=UNANSWERED_AFTER_S)
     unanswered = Bell.objects.filter(
-        Q(answered_at=None) | Q(answered_at__lt=F("rung_at")), cluster=cluster, rung_at__lte=late
+        Q(answered_at=None) | Q(answered_at__lt=F("rung_at")), cluster=cluster, rung_at__lte=since
     )
-    return unanswered.exists() and _busy_workers(cluster, now) < workers_of(cluster)
-
-
-def workers_of(cluster: str) -> int:
-    """How many workers the cluster is configured with."""
-    alternatives = settings.Q_CLUSTER["ALT_CLUSTERS"]
-    return int(alternatives.get(cluster, settings.Q_CLUSTER)["workers"])
-
-
-def _busy_workers(cluster: str, now: datetime) -> int:
-    if cluster != "traffic":
-        return 0
-    return (
-        Attempt.objects.filter(
-            state=AttemptState.SUBMITTING,
-            request_started_at__gt=now - timedelta(seconds=settings.PROVIDER_DEADLINE_S),
-        ).count()
-        + Attempt.objects.filter(state=AttemptState.FETCHING, next_look_at__gt=now).count()
-    )
+    return unanswered.exists() and not WorkerBeat.objects.filter(cluster=cluster, beat_at__gt=since).exists()

@@ -2,7 +2,7 @@
 
 from dispatch.models.capacity import CapacityLease, LeaseState, Occupancy
 from dispatch.models.job import Attempt, Job, ProviderJob, SelectionCount, SelectionRound, ServiceClass
-from dispatch.models.record import Asset, Bell, ProviderEvent
+from dispatch.models.record import Asset, Bell, ProviderEvent, WorkerBeat
 
 __all__ = [
     "Asset",
@@ -17,4 +17,5 @@ __all__ = [
     "SelectionCount",
     "SelectionRound",
     "ServiceClass",
+    "WorkerBeat",
 ]

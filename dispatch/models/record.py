@@ -77,3 +77,18 @@ class Bell(models.Model):
 
     def __str__(self) -> str:
         return self.name
+
+
+class WorkerBeat(models.Model):
+    """The last sign of life of one worker process, at a task's start or during it."""
+
+    cluster = models.CharField(max_length=20)
+    host = models.CharField(max_length=60)
+    pid = models.PositiveIntegerField()
+    beat_at = models.DateTimeField()
+
+    class Meta:
+        constraints = [models.UniqueConstraint(fields=["host", "pid"], name="one_beat_per_process")]
+
+    def __str__(self) -> str:
+        return f"{self.cluster} {self.pid} on {self.host}"

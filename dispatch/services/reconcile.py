@@ -25,6 +25,7 @@ from dispatch.services.submit import record_uncertain
 logger = logging.getLogger(__name__)
 A = AttemptState
 BATCH = 200
+RING_AGAIN_AFTER = timedelta(minutes=1)
 
 
 def reconcile(now: datetime) -> Counter[str]:
@@ -105,7 +106,7 @@ def _ring_due(state: AttemptState, task: str, now: datetime) -> int:
         )
         for attempt in due:
             # Not again at the next look a second later; the task claims it by version when it begins.
-            claim_attempt(attempt, now + timedelta(seconds=15))
+            claim_attempt(attempt, now + RING_AGAIN_AFTER)
             async_task(task, attempt.pk, cluster="traffic")
     return len(due)
 

@@ -26,6 +26,7 @@ from catalog.providers.types import (
     plan_from_json,
 )
 from dispatch import backoff, capacity
+from dispatch.heartbeat import CLAIM
 from dispatch.lifecycle import AttemptState
 from dispatch.models import Attempt, CapacityLease, Job, ProviderEvent, ProviderJob
 from dispatch.moves import Move
@@ -165,9 +166,8 @@ def record_acceptance(attempt: Attempt, accepted: Accepted, now: datetime) -> bo
 
 def record_generated(attempt: Attempt, now: datetime) -> None:
     """The provider is done: the slot is free, the output is fetched next."""
-    moved = advance(
-        Move(attempt.pk, attempt.state_version, A.GENERATED, {"generated_at": now, "next_look_at": now}), now
-    )
+    changes = {"generated_at": now, "next_look_at": now + CLAIM}
+    moved = advance(Move(attempt.pk, attempt.state_version, A.GENERATED, changes), now)
     if moved is not None:
         async_task("dispatch.tasks.fetch", attempt.pk, cluster="traffic")
 

@@ -1,0 +1,52 @@
+"""How a cluster that hangs is told from one that is busy."""
+
+from datetime import timedelta
+
+import pytest
+
+from dispatch import pulse
+from dispatch.models import WorkerBeat
+from tests.factories import NOW
+
+pytestmark = pytest.mark.django_db
+SOON = NOW + timedelta(seconds=3)
+LATE = NOW + timedelta(seconds=7)
+
+
+def worker_beats(at: object, cluster: str = "traffic") -> None:
+    WorkerBeat.objects.create(cluster=cluster, host="here", pid=4711, beat_at=at)
+
+
+def test_a_bell_that_nobody_answers_means_a_hung_cluster_once_it_is_late() -> None:
+    pulse.beat(NOW)
+    assert not pulse.is_hung("traffic", SOON)
+    assert pulse.is_hung("traffic", LATE)
+
+
+def test_a_cluster_that_answers_its_bells_is_well() -> None:
+    pulse.beat(NOW)
+    for name in pulse.BELLS:
+        pulse.answer(name, NOW)
+    assert not pulse.is_hung("traffic", LATE)
+
+
+def test_a_cluster_with_a_worker_that_shows_life_is_busy_not_hung() -> None:
+    pulse.beat(NOW)
+    worker_beats(SOON)
+    assert not pulse.is_hung("traffic", LATE)
+    assert pulse.is_hung("traffic", LATE + timedelta(seconds=3)), "its last sign is old too"
+
+
+def test_a_sign_of_life_speaks_for_its_own_cluster_only() -> None:
+    pulse.beat(NOW)
+    worker_beats(SOON, cluster="control")
+    assert pulse.is_hung("traffic", LATE)
+    assert not pulse.is_hung("control", LATE)
+
+
+def test_a_bell_rings_again_only_once_it_was_answered_or_is_taken_for_lost() -> None:
+    assert "scan" in pulse.beat(NOW)
+    assert "scan" not in pulse.beat(SOON)
+    pulse.answer("scan", SOON)
+    assert "scan" in pulse.beat(SOON + timedelta(seconds=1))
+    assert "poll" in pulse.beat(NOW + timedelta(seconds=pulse.RING_AGAIN_AFTER_S))
