@@ -8,6 +8,8 @@ from dispatch.unknown_slots import UnknownSlots
 from health.alerts import raise_alert, resolve_alert, resolve_alerts
 from health.replay import moment
 
+REPLAY_DIFFERENCE = "replay_difference"
+TOLD_OF_A_REPLAY = 10  # rounds that one alert names
 OF_SELECTION = ("exact_unavailable", "degradation_active", "emergency_override")
 
 
@@ -90,6 +92,22 @@ def lease_drift(subject: str, counted: dict[str, int], stored: dict[str, int], n
         details={"leases": counted, "counted": stored},
         now=now,
     )
+
+
+def replay_difference(differing: Mapping[str, str], replayed: int, now: datetime) -> None:
+    """`differing`: the first difference of each round, by its public id."""
+    shown = dict(list(differing.items())[:TOLD_OF_A_REPLAY])
+    raise_alert(
+        REPLAY_DIFFERENCE,
+        subject="routing:replay",
+        dedupe_key=REPLAY_DIFFERENCE,
+        details={"replayed": replayed, "differing": len(differing), "rounds": shown},
+        now=now,
+    )
+
+
+def replays_agree(now: datetime) -> None:
+    resolve_alert(REPLAY_DIFFERENCE, "the rounds in question come out as recorded", now)
 
 
 def _of_attempt(code: str, attempt: Attempt, now: datetime, **details: str) -> None:

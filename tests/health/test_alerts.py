@@ -99,6 +99,7 @@ def test_exactly_the_codes_that_must_not_wait_are_critical() -> None:
         "refusal_frozen",
         "no_dispatcher",
         "lease_drift",
+        "replay_difference",
     }
 
 
