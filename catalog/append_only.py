@@ -36,13 +36,13 @@ class ImmutableExcept(RunSQL):
 
     def __init__(self, table: str, columns: list[str]) -> None:
         self.table, self.columns = table, columns
-        names = ", ".join(f"'{column}'" for column in columns)
+        free = f"ARRAY[{', '.join(f"'{column}'" for column in columns)}]::text[]"
         super().__init__(
             sql=f"""{_FUNCTION}
             CREATE TRIGGER {table}_never_deleted BEFORE DELETE ON {table}
                 FOR EACH ROW EXECUTE FUNCTION frameyard_refuse_change();
             CREATE TRIGGER {table}_immutable BEFORE UPDATE ON {table} FOR EACH ROW
-                WHEN (to_jsonb(OLD) - ARRAY[{names}]::text[] IS DISTINCT FROM to_jsonb(NEW) - ARRAY[{names}]::text[])
+                WHEN (to_jsonb(OLD) - {free} IS DISTINCT FROM to_jsonb(NEW) - {free})
                 EXECUTE FUNCTION frameyard_refuse_change();""",
             reverse_sql=f"""
             DROP TRIGGER {table}_never_deleted ON {table};

@@ -3,9 +3,8 @@
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from catalog.providers.registry import adapter_for
-
 from catalog.degradation import transformed
+from catalog.providers.registry import adapter_for
 from catalog.providers.types import CompileError, CompilePlan
 from dispatch.live_catalogue import LiveCatalogue, ServedModel
 from dispatch.routing.types import Candidate

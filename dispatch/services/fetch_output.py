@@ -41,7 +41,7 @@ def rehosting(channel: Channel, outputs: int) -> Rehosting:
             max_bytes=settings.OUTPUT_MAX_BYTES,
             deadline_s=settings.OUTPUT_FETCH_TIMEOUT_S / max(1, outputs),
             allow_private=settings.ALLOW_PRIVATE_ADDRESSES,
-            trusted_origins=frozenset({origin_of(channel.base_url)}),
+            trusted_origins=frozenset(origin for origin in [origin_of(channel.base_url)] if origin),
         ),
         MediaLimits(wall_s=settings.OUTPUT_VERIFY_TIMEOUT_S),
     )
