@@ -1,6 +1,7 @@
 """The nightly audit of stored rounds, and the report on shadow orders."""
 
 import json
+from dataclasses import replace
 from datetime import datetime, timedelta
 from io import StringIO
 from typing import Any
@@ -10,15 +11,23 @@ from django.core.management import call_command
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
+from catalog.audit import Actor
+from catalog.models import PublicModel
+from catalog.services.save_policy import save_policy
 from dispatch import tasks
+from dispatch.catalogue.repository import saved_model_facts
 from dispatch.management.commands import shadow_report
 from dispatch.models import SelectionRound
 from dispatch.queries.shadow_rounds import shadow_rounds
 from dispatch.routing.shadow_report import report
 from dispatch.services.audit_replays import BUCKETS, audit_replays
 from dispatch.services.dispatch_scan import scan
+from dispatch.services.publish import Published, publish
+from dispatch.services.save_model import save_model
 from health.models import Alert
 from tests.engine import VIDEO, Engine
+
+ALICE = Actor("alice", "console")
 
 
 def recorded(engine: Engine, jobs: int = BUCKETS, body: dict[str, Any] = VIDEO) -> list[SelectionRound]:
@@ -116,6 +125,31 @@ def test_the_command_prints_a_line_for_each_model_and_day(
     assert told() == "seedance-2.0-933  2026-11-30  shadow cost_first: 2 of 2 agree (100%)\n"
     engine.now += timedelta(days=3)
     assert told("--days", "2") == "No round of the last 2 days has a shadow order.\n"
+
+
+def test_where_the_orders_differ_the_command_says_what_was_expected_why_and_what_came_of_it(
+    engine: Engine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """By hand, Singapore goes first; the shadow would take Beijing, which is cheaper."""
+    monkeypatch.setattr(shadow_report, "now", lambda: engine.now)
+    parameters = {"order": "manual_priority", "shadow_order": "cost_first"}
+    save_policy("by-hand", parameters, actor=ALICE, now=engine.now)
+    model = PublicModel.objects.select_related("policy").get(slug="seedance-1.0-pro")
+    priorities = {"singapore-seedance-1-0-pro": 900, "beijing-seedance-1-0-pro": 100}
+    facts = saved_model_facts(model)
+    bindings = tuple(replace(it, priority=priorities[it.supply]) for it in facts.bindings)
+    facts = replace(facts, policy="by-hand", bindings=bindings)
+    saved = save_model(facts, expected_revision=model.revision, actor=ALICE, now=engine.now)
+    assert isinstance(publish(saved, actor=ALICE, now=engine.now), Published)
+    recorded(engine, 2, {**VIDEO, "model": model.slug})
+    assert told().splitlines() == [
+        "seedance-1.0-pro  2026-11-30  shadow cost_first: 0 of 2 agree (0%)",
+        "   real    expected cost 0.611112 USD, p95 unknown",
+        "   shadow  expected cost 0.575556 USD, p95 unknown",
+        "   result  ready 2; took unknown, cost unknown on average",
+        "   lost by priority 2",
+        "   2 × singapore-seedance-1-0-pro → beijing-seedance-1-0-pro",
+    ]
 
 
 def told(*arguments: str) -> str:
