@@ -104,6 +104,11 @@ QUERIES: Mapping[str, str] = {
         WHERE job.state NOT IN ({_FINAL_JOBS}) AND job.next_action_at IS NULL
           AND NOT EXISTS (SELECT FROM dispatch_attempt attempt
                           WHERE attempt.job_id = job.id AND attempt.state NOT IN ({_FINAL_ATTEMPTS}))""",
+    "the re-probe of refused content is held by an attempt that may still be refused": f"""
+        SELECT record.public_id, record.probe || ' ' || coalesce(attempt.state, 'no such attempt')
+        FROM health_refusalrecord record LEFT JOIN dispatch_attempt attempt ON attempt.public_id = record.probe
+        WHERE record.probe <> ''
+          AND (attempt.id IS NULL OR attempt.state IN ({_FINAL_ATTEMPTS}, 'generated', 'fetching'))""",
     "what was booked for an attempt is what it cost": """
         SELECT coalesce(attempt.public_id, booked.attempt), format('booked %s, cost %s', booked.micros, attempt.cost_micros)
         FROM (SELECT attempt, sum(amount_micros) AS micros, bool_or(kind = 'settled') AS settled
