@@ -24,7 +24,8 @@ from dispatch import pulse
 logger = logging.getLogger(__name__)
 
 LOOK_EVERY_S = 1.0
-JUDGE_AFTER_S = 10.0  # of its life: the bells that its predecessor left are no fault of a new cluster
+# A new cluster has as long to answer the bells that its predecessor left as any cluster has.
+JUDGE_AFTER_S = float(pulse.UNANSWERED_AFTER_S)
 _STEADY_AFTER_S = 30.0
 _SLOWEST_RESTART_S = 10.0
 
