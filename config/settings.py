@@ -179,6 +179,8 @@ def _cluster(workers: int, timeout_s: int) -> dict[str, object]:
 Q_CLUSTER: dict[str, Any] = {
     "name": "control",
     "orm": "default",
+    "broker_class": "config.broker.ListeningBroker",
+    "scheduler": False,  # nothing is scheduled there: the pulse rings
     "save_limit": -1,
     "ack_failures": True,
     "max_attempts": 1,

@@ -150,7 +150,7 @@ def _channel(row: Supply, groups: Mapping[int, routing.Group]) -> routing.Channe
     return routing.Channel(
         id=channel.slug,
         capacity=channel.concurrency,
-        unknown_limit=channel.unknown_limit or routing.default_unknown_limit(channel.concurrency),
+        unknown_limit=_unknown_limit(channel.unknown_limit, channel.concurrency),
         state=channel.state,  # type: ignore[arg-type]
         group=groups[channel.capacity_group_id] if channel.capacity_group_id else None,
         region=channel.region,
@@ -163,7 +163,7 @@ def _supply(row: Supply, channel: routing.Channel, price: CostRuleVersion | None
         id=row.slug,
         channel=channel,
         capacity=row.concurrency,
-        unknown_limit=row.unknown_limit or routing.default_unknown_limit(row.concurrency),
+        unknown_limit=_unknown_limit(row.unknown_limit, row.concurrency),
         capability=parse_capability(row.modality, row.capability_version.document),
         capability_version=routing.Version(
             row.capability_version.public_id, row.capability_version.document_hash
@@ -173,6 +173,10 @@ def _supply(row: Supply, channel: routing.Channel, price: CostRuleVersion | None
         state=row.state,  # type: ignore[arg-type]
         real_person=row.real_person_policy or "allowed",  # type: ignore[arg-type]
     )
+
+
+def _unknown_limit(configured: int | None, capacity: int) -> int:
+    return routing.default_unknown_limit(capacity) if configured is None else configured
 
 
 def _price(row: Supply, version: CostRuleVersion | None) -> Price | None:

@@ -7,27 +7,8 @@ from catalog.shape import shape_of
 from dispatch.live_catalogue import ServedModel
 from dispatch.models import Attempt, Job
 from dispatch.routing import types as routing
+from dispatch.routing.reasons import PERMANENT
 from dispatch.selection_facts import SelectionFacts
-
-_NEVER_CHANGES = frozenset(
-    {
-        "capability_missing",
-        "billing_mode",
-        "real_person_denied",
-        "no_price",
-        "over_stable_limit",
-        "over_fallback_limit",
-        "over_max_cost",
-        "over_customer_max_cost",
-        "degradation_not_allowed",
-        "degradation_rule_unpublished",
-        "strict_model",
-        "region_denied",
-        "compliance_denied",
-        "provider_bound",
-        "already_tried",
-    }
-)
 
 
 def inputs_for(
@@ -87,5 +68,5 @@ def _spent(attempt: Attempt) -> int:
 def is_hopeless(decision: routing.Decision) -> bool:
     """Whether waiting can't help: nobody was found, and each reason stays as long as the catalogue does."""
     return decision.outcome == "no_candidate" and all(
-        finding.reason in _NEVER_CHANGES for finding in decision.findings
+        finding.reason in PERMANENT for finding in decision.findings
     )
