@@ -19,17 +19,16 @@ def record_refusal(fingerprint: str, place: Place, attempt: str, now: datetime) 
     For a real refusal only, never for a skip. Idempotent for the record's last attempt; gives back the
     re-probe that `attempt` may have claimed. Part of the transaction that settles the attempt (page 40)."""
     with transaction.atomic(savepoint=False):
-        while (row := _holding(fingerprint, place)) is None:
-            if opened := _open(fingerprint, place, attempt, now):
+        while True:
+            rows = {row.pk: row for row in _live(fingerprint, place).select_for_update().order_by("pk")}
+            record = binding([record_of(row) for row in rows.values()], place)
+            if record:
+                return _count(rows[record.id], attempt, now)
+            # By the rows just read: one that somebody opened since may well hold here.
+            of_supply = any(row.supply_id is None for row in rows.values())
+            if opened := _open(fingerprint, place, attempt, of_supply, now):
                 _tell(opened, "refusal_first", now)
                 return opened
-        return _count(row, attempt, now)
-
-
-def _holding(fingerprint: str, place: Place) -> RefusalRecord | None:
-    rows = {row.pk: row for row in _live(fingerprint, place).select_for_update().order_by("pk")}
-    record = binding([record_of(row) for row in rows.values()], place)
-    return rows[record.id] if record else None
 
 
 def _live(fingerprint: str, place: Place) -> QuerySet[RefusalRecord]:
@@ -38,12 +37,13 @@ def _live(fingerprint: str, place: Place) -> QuerySet[RefusalRecord]:
     )
 
 
-def _open(fingerprint: str, place: Place, attempt: str, now: datetime) -> RefusalRecord | None:
+def _open(
+    fingerprint: str, place: Place, attempt: str, of_supply: bool, now: datetime
+) -> RefusalRecord | None:
     """The new record; None: somebody opened it in between.
 
     Of the whole family, unless a record of the family goes on and only this supply has crossed a boundary."""
     _end_superseded(fingerprint, place, now)
-    of_supply = _live(fingerprint, place).filter(supply=None).exists()
     row = RefusalRecord(
         fingerprint=fingerprint,
         provider=place.provider,
