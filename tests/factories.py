@@ -3,9 +3,11 @@
 Times are counted from NOW, never from the clock."""
 
 from datetime import UTC, datetime, timedelta
+from typing import TYPE_CHECKING, Any
 
 import factory
 from django.contrib.auth.models import Group, User
+from django.db import models
 from factory.django import DjangoModelFactory
 
 from billing import models as billing
@@ -47,10 +49,21 @@ VIDEO_REQUEST = {
 IMAGE_REQUEST = {"mode": "text_to_image", "prompt": "A lighthouse in a storm", "size": "1024x1024", "n": 1}
 
 
+class Rows[M: models.Model](DjangoModelFactory[M]):
+    """A factory whose call is typed as the row that it makes."""
+
+    class Meta:
+        abstract = True
+
+    if TYPE_CHECKING:
+
+        def __new__(cls, **values: Any) -> M: ...  # type: ignore[misc]
+
+
 # --- people ------------------------------------------------------------------------------------------
 
 
-class UserFactory(DjangoModelFactory):
+class UserFactory(Rows[User]):
     """A console user; `UserFactory(roles=["operator"])`."""
 
     class Meta:
@@ -65,7 +78,7 @@ class UserFactory(DjangoModelFactory):
             self.groups.add(Group.objects.get_or_create(name=name)[0])
 
 
-class CustomerGroupFactory(DjangoModelFactory):
+class CustomerGroupFactory(Rows[billing.CustomerGroup]):
     class Meta:
         model = billing.CustomerGroup
 
@@ -73,14 +86,14 @@ class CustomerGroupFactory(DjangoModelFactory):
     name = factory.LazyAttribute(lambda o: o.slug.title())
 
 
-class CustomerFactory(DjangoModelFactory):
+class CustomerFactory(Rows[billing.Customer]):
     class Meta:
         model = billing.Customer
 
     name = factory.Sequence(lambda n: f"Customer {n}")
 
 
-class ApiKeyFactory(DjangoModelFactory):
+class ApiKeyFactory(Rows[billing.ApiKey]):
     """`key.secret` is the key as its owner knows it."""
 
     class Meta:
@@ -105,7 +118,7 @@ def api_key(**values: object) -> tuple[billing.ApiKey, str]:
 # --- what exists -------------------------------------------------------------------------------------
 
 
-class CapacityGroupFactory(DjangoModelFactory):
+class CapacityGroupFactory(Rows[catalog.CapacityGroup]):
     class Meta:
         model = catalog.CapacityGroup
 
@@ -114,7 +127,7 @@ class CapacityGroupFactory(DjangoModelFactory):
     capacity = 10
 
 
-class ChannelFactory(DjangoModelFactory):
+class ChannelFactory(Rows[catalog.Channel]):
     class Meta:
         model = catalog.Channel
 
@@ -126,7 +139,7 @@ class ChannelFactory(DjangoModelFactory):
     concurrency = 10
 
 
-class SupplyFactory(DjangoModelFactory):
+class SupplyFactory(Rows[catalog.Supply]):
     """A supply with a capability version and a price in force since a month before NOW."""
 
     class Meta:
@@ -161,7 +174,7 @@ class SupplyFactory(DjangoModelFactory):
             CostRuleVersionFactory(rule__supply=self, document=document)
 
 
-class CapabilityVersionFactory(DjangoModelFactory):
+class CapabilityVersionFactory(Rows[catalog.CapabilityVersion]):
     class Meta:
         model = catalog.CapabilityVersion
 
@@ -174,7 +187,7 @@ class CapabilityVersionFactory(DjangoModelFactory):
     published_at = NOW - timedelta(days=30)
 
 
-class DispatchPolicyFactory(DjangoModelFactory):
+class DispatchPolicyFactory(Rows[catalog.DispatchPolicy]):
     class Meta:
         model = catalog.DispatchPolicy
 
@@ -185,7 +198,7 @@ class DispatchPolicyFactory(DjangoModelFactory):
     created_by = "command:catalogue import"
 
 
-class DegradationRuleFactory(DjangoModelFactory):
+class DegradationRuleFactory(Rows[catalog.DegradationRule]):
     class Meta:
         model = catalog.DegradationRule
 
@@ -197,7 +210,7 @@ class DegradationRuleFactory(DjangoModelFactory):
     published_at = NOW - timedelta(days=20)
 
 
-class PublicModelFactory(DjangoModelFactory):
+class PublicModelFactory(Rows[catalog.PublicModel]):
     """A model that serves: enabled, and published at its revision."""
 
     class Meta:
@@ -218,7 +231,7 @@ class PublicModelFactory(DjangoModelFactory):
     published_revision = factory.LazyAttribute(lambda o: o.revision if o.published else None)
 
 
-class SupplyBindingFactory(DjangoModelFactory):
+class SupplyBindingFactory(Rows[catalog.SupplyBinding]):
     class Meta:
         model = catalog.SupplyBinding
 
@@ -230,7 +243,7 @@ class SupplyBindingFactory(DjangoModelFactory):
     tier = "exact"
 
 
-class CostRuleFactory(DjangoModelFactory):
+class CostRuleFactory(Rows[billing.CostRule]):
     class Meta:
         model = billing.CostRule
         django_get_or_create = ("supply",)
@@ -238,7 +251,7 @@ class CostRuleFactory(DjangoModelFactory):
     supply = factory.SubFactory(SupplyFactory, price=False)
 
 
-class CostRuleVersionFactory(DjangoModelFactory):
+class CostRuleVersionFactory(Rows[billing.CostRuleVersion]):
     class Meta:
         model = billing.CostRuleVersion
 
@@ -256,7 +269,7 @@ class CostRuleVersionFactory(DjangoModelFactory):
 # --- the work ----------------------------------------------------------------------------------------
 
 
-class JobFactory(DjangoModelFactory):
+class JobFactory(Rows[dispatch.Job]):
     """A queued job; `finished_at` follows from `state`. A succeeded one is made by `succeeded_job`."""
 
     class Meta:
@@ -281,7 +294,7 @@ class JobFactory(DjangoModelFactory):
     )
 
 
-class SelectionRoundFactory(DjangoModelFactory):
+class SelectionRoundFactory(Rows[dispatch.SelectionRound]):
     class Meta:
         model = dispatch.SelectionRound
 
@@ -293,7 +306,7 @@ class SelectionRoundFactory(DjangoModelFactory):
     created_at = factory.LazyAttribute(lambda o: o.job.created_at + timedelta(seconds=1))
 
 
-class AttemptFactory(DjangoModelFactory):
+class AttemptFactory(Rows[dispatch.Attempt]):
     """An attempt of a job on a supply, both made unless given; `finished_at` follows from `state`."""
 
     class Meta:
@@ -328,7 +341,7 @@ class AttemptFactory(DjangoModelFactory):
     next_look_at = factory.LazyAttribute(lambda o: None if o.finished_at else o.created_at)
 
 
-class ProviderJobFactory(DjangoModelFactory):
+class ProviderJobFactory(Rows[dispatch.ProviderJob]):
     class Meta:
         model = dispatch.ProviderJob
 
@@ -340,7 +353,7 @@ class ProviderJobFactory(DjangoModelFactory):
     submitted_at = factory.LazyAttribute(lambda o: o.attempt.created_at + timedelta(seconds=1))
 
 
-class ProviderEventFactory(DjangoModelFactory):
+class ProviderEventFactory(Rows[dispatch.ProviderEvent]):
     class Meta:
         model = dispatch.ProviderEvent
 
@@ -351,7 +364,7 @@ class ProviderEventFactory(DjangoModelFactory):
     at = factory.LazyAttribute(lambda o: o.attempt.created_at + timedelta(seconds=1))
 
 
-class CapacityLeaseFactory(DjangoModelFactory):
+class CapacityLeaseFactory(Rows[dispatch.CapacityLease]):
     class Meta:
         model = dispatch.CapacityLease
 
@@ -364,7 +377,7 @@ class CapacityLeaseFactory(DjangoModelFactory):
     expires_at = factory.LazyAttribute(lambda o: o.granted_at + timedelta(minutes=5))
 
 
-class AssetFactory(DjangoModelFactory):
+class AssetFactory(Rows[dispatch.Asset]):
     class Meta:
         model = dispatch.Asset
 
@@ -384,7 +397,7 @@ class AssetFactory(DjangoModelFactory):
 # --- health ------------------------------------------------------------------------------------------
 
 
-class ChannelHealthFactory(DjangoModelFactory):
+class ChannelHealthFactory(Rows[health.ChannelHealth]):
     class Meta:
         model = health.ChannelHealth
 
@@ -396,16 +409,19 @@ class ChannelHealthFactory(DjangoModelFactory):
     state = "healthy"
 
 
-class SupplyHealthFactory(ChannelHealthFactory):
+class SupplyHealthFactory(Rows[health.SupplyHealth]):
     class Meta:
         model = health.SupplyHealth
-        exclude = ("channel",)
 
-    channel = None
     supply = factory.SubFactory(SupplyFactory)
+    state = "healthy"
+    cooldown_until = factory.LazyAttribute(
+        lambda o: NOW + timedelta(seconds=30) if o.state == "circuit_open" else None
+    )
+    recovery_successes = factory.LazyAttribute(lambda o: 2 if o.state == "recovering" else 0)
 
 
-class AlertFactory(DjangoModelFactory):
+class AlertFactory(Rows[health.Alert]):
     """A critical alert that fires and that nobody acknowledged."""
 
     class Meta:

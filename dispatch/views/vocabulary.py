@@ -77,6 +77,16 @@ KINDS: Final[Words] = {  # of what search finds
     "customer": _("Customer"),
     "alert": _("Alert"),
 }
+SUBJECTS: Final[Words] = {  # of alerts, and of what was seen
+    "job": _("Job"),
+    "attempt": _("Attempt"),
+    "channel": _("Channel"),
+    "supply": _("Supply"),
+    "model": _("Public model"),
+    "provider": _("Provider"),
+    "raw_status": _("Status as it came"),
+    "why": _("Why"),
+}
 EVENT_KINDS: Final[Words] = {
     "submit": _("Submission"),
     "poll": _("Status"),

@@ -2,18 +2,21 @@
 
 Playwright keeps an event loop in the thread; Django must be told that its ORM may be used beside it."""
 
+import importlib.util
 import os
 import shutil
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
-from datetime import timedelta
+from datetime import datetime, timedelta
+from pathlib import Path
+from typing import TYPE_CHECKING, NoReturn
 
 import pytest
 from django.test import Client
 from django.utils import timezone
-from playwright.sync_api import Browser, BrowserContext, Page, expect, sync_playwright
 from pytest_django.live_server_helper import LiveServer
 
+from catalog.models import Supply
 from dispatch.models import Job
 from health.models import Alert
 from tests.console import plain_static_files
@@ -31,9 +34,18 @@ from tests.factories import (
 )
 from tests.snapshots import recorded, recorded_switch
 
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser, BrowserContext, Page
+
 __all__ = ["plain_static_files"]
 
-CHROMIUM = shutil.which("chromium") or "/usr/bin/chromium"
+# The same browsers that `./run test` looks for before it installs Playwright.
+PLACES = (
+    os.environ.get("CHROMIUM", ""),
+    *("chromium", "chromium-browser", "google-chrome"),
+    "/Applications/Google Chrome.app/Contents/MacOS/Google Chrome",
+)
+CHROMIUM = next(filter(None, map(shutil.which, PLACES)), "")
 FLAGS = [
     "--no-sandbox",
     "--disable-gpu",
@@ -45,17 +57,33 @@ FLAGS = [
 HEIGHTS = {320: 640, 390: 844, 768: 1024}
 
 
+def _missing() -> str:
+    if importlib.util.find_spec("playwright") is None:
+        return "Playwright is not installed (requirements-browser.lock)"
+    return "" if CHROMIUM else "there is no Chromium"
+
+
+class _Skipped(pytest.Module):
+    """A file of tests that can't run here: named as skipped, never silently left out."""
+
+    def collect(self) -> NoReturn:
+        pytest.skip(f"browser tests: {_missing()}", allow_module_level=True)
+
+
+def pytest_pycollect_makemodule(module_path: Path, parent: pytest.Collector) -> pytest.Module | None:
+    return _Skipped.from_parent(parent, path=module_path) if _missing() else None
+
+
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    missing = pytest.mark.skip(reason=f"no Chromium at {CHROMIUM}: install it to run the browser tests")
     for item in items:
-        if "/tests/browser/" in str(item.path):
+        if Path(__file__).parent in item.path.parents:
             item.add_marker(pytest.mark.browser)
-            if not os.access(CHROMIUM, os.X_OK):
-                item.add_marker(missing)
 
 
 @pytest.fixture(scope="session")
-def browser() -> Iterator[Browser]:
+def browser() -> Iterator["Browser"]:
+    from playwright.sync_api import sync_playwright
+
     before = os.environ.get("DJANGO_ALLOW_ASYNC_UNSAFE")
     os.environ["DJANGO_ALLOW_ASYNC_UNSAFE"] = "true"
     with sync_playwright() as playwright:
@@ -70,11 +98,11 @@ def browser() -> Iterator[Browser]:
 class Visitor:
     """A signed-in person at a browser, with what the browser complained about."""
 
-    page: Page
+    page: "Page"
     server: str
     complaints: list[str] = field(default_factory=list)
 
-    def visit(self, path: str) -> Page:
+    def visit(self, path: str) -> "Page":
         self.page.goto(self.server + path)
         return self.page
 
@@ -84,6 +112,8 @@ class Visitor:
 
     def beat_and_wait(self, path: str, seconds: int = 10) -> None:
         """One beat, until the region at `path` has its answer in place."""
+        from playwright.sync_api import expect
+
         with self.page.expect_response(lambda response: path in response.url):
             self.beat(seconds)
         expect(self.page.locator(".htmx-request")).to_have_count(0)
@@ -95,7 +125,7 @@ type Visit = Callable[..., Visitor]
 
 @pytest.fixture
 def visitor(
-    browser: Browser, transactional_db: None, plain_static_files: None, live_server: LiveServer
+    browser: "Browser", transactional_db: None, plain_static_files: None, live_server: LiveServer
 ) -> Iterator[Visit]:
     """`visitor("operator", width=390, theme="dark", language="zh-hans", script=False)`."""
     contexts: list[BrowserContext] = []
@@ -194,7 +224,7 @@ def world(transactional_db: None) -> World:
     )
 
 
-def _switched(kestrel: object, lite: object, start: object) -> Job:
+def _switched(kestrel: Supply, lite: Supply, start: datetime) -> Job:
     job = JobFactory(state="running", created_at=start)
     first = AttemptFactory(
         job=job,
@@ -212,7 +242,7 @@ def _switched(kestrel: object, lite: object, start: object) -> Job:
         supply=lite,
         selection_round=SelectionRoundFactory(job=job, attempt_number=2, snapshot=recorded_switch()),
         state="succeeded",
-        created_at=first.finished_at + timedelta(seconds=1),
+        created_at=start + timedelta(seconds=125),
     )
     ProviderEventFactory(attempt=first, raw={"id": "task-1"})
     Job.objects.filter(pk=job.pk).update(

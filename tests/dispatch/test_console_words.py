@@ -4,6 +4,7 @@ import ast
 import base64
 import hashlib
 import re
+from collections.abc import Iterable
 from pathlib import Path
 
 import pytest
@@ -24,7 +25,7 @@ from health.models import STATES
 
 ROOT = Path(settings.BASE_DIR)
 CATALOGUE = ROOT / "config" / "locale" / "zh_Hans" / "LC_MESSAGES" / "django.po"
-FAMILIES = {
+FAMILIES: dict[str, Iterable[object]] = {
     "JOB_STATES": list(JobState),
     "ATTEMPT_STATES": list(AttemptState),
     "HEALTH": STATES,
@@ -77,7 +78,7 @@ def _sentences_in_calls(module: Path) -> set[str]:
     """The sentences given as they are to Note and _money."""
     calls = (node for node in ast.walk(ast.parse(module.read_text())) if isinstance(node, ast.Call))
     first = (call.args[0] for call in calls if getattr(call.func, "id", "") in ("Note", "_money"))
-    return {arg.value for arg in first if isinstance(arg, ast.Constant)}
+    return {str(arg.value) for arg in first if isinstance(arg, ast.Constant)}
 
 
 def test_the_catalogue_of_translations_has_no_gap_and_no_guess() -> None:
