@@ -86,6 +86,7 @@ class JobList(APIView):
         return HttpResponse(acceptance.answer, status=201, content_type="application/json")
 
     @extend_schema(
+        operation_id="jobs_list",
         parameters=[OpenApiParameter("state", str, enum=[state.value for state in JobState])],
         responses={200: OpenApiResponse(description="A page of jobs, newest first.")},
     )
