@@ -5,7 +5,7 @@ whose address may have expired in the meantime."""
 
 import base64
 import binascii
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from dispatch.outputs.addresses import Refusal
@@ -44,10 +44,6 @@ class Rehosting:
         A `data:` URL is an output that came inside the provider's answer.
         """
         return self._rehost(name, kind, lambda: self._obtain(url, headers))
-
-    def from_chunks(self, content: Iterable[bytes], name: str, kind: str) -> RehostOutcome:
-        """The same for a customer's upload, in chunks as they arrive."""
-        return self._rehost(name, kind, lambda: keep(content, self.store.incoming(), self.fetch_limits))
 
     def _obtain(self, url: str, headers: Mapping[str, str] | None) -> FetchOutcome:
         if not url.startswith("data:"):

@@ -73,17 +73,8 @@ class MediaStore:
 
 def output_name(attempt_id: str, number: int) -> str:
     """The object of an attempt's output `number`, from 1: always the same one."""
-    return _name("outputs", attempt_id, str(number))
-
-
-def input_name(asset_id: str) -> str:
-    """The object of a customer's upload."""
-    return _name("inputs", asset_id, "1")
-
-
-def _name(family: str, public_id: str, number: str) -> str:
     # The end of a public id is random, its beginning the time: only the end spreads over directories.
-    return f"{family}/{public_id[-2:]}/{public_id}-{number}"
+    return f"outputs/{attempt_id[-2:]}/{attempt_id}-{number}"
 
 
 def _made(directory: Path) -> Path:

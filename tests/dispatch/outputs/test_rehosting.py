@@ -109,13 +109,6 @@ def test_a_broken_inline_output_is_refused(url: str, rehosting: Rehosting) -> No
     assert rehosting.from_url(url, NAME, "image") == FetchRefused(Refusal.BAD_URL)
 
 
-def test_an_upload_is_kept_in_chunks_and_proved(rehosting: Rehosting, tmp_path: Path) -> None:
-    picture = media_files.image(tmp_path / "a.jpg", "JPEG").read_bytes()
-    outcome = rehosting.from_chunks([picture[:100], picture[100:]], NAME, "image")
-    assert isinstance(outcome, Rehosted)
-    assert outcome.media.content_type == "image/jpeg"
-
-
 def test_a_store_that_cannot_be_written_is_our_failure(
     loopback: Loopback, rehosting: Rehosting, mp4: Path, tmp_path: Path
 ) -> None:

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from catalog.ids import public_id
-from dispatch.outputs.storage import MediaStore, Stored, input_name, output_name
+from dispatch.outputs.storage import MediaStore, Stored, output_name
 
 
 @pytest.fixture
@@ -48,7 +48,6 @@ def test_every_attempt_and_number_has_a_name_of_its_own_and_always_the_same() ->
     names = {output_name(attempt, number) for attempt in attempts for number in (1, 2)}
     assert len(names) == 100
     assert output_name(attempts[0], 1) == output_name(attempts[0], 1)
-    assert input_name(attempts[0]) not in names
 
 
 def test_names_of_one_moment_spread_over_directories() -> None:
