@@ -8,7 +8,6 @@ _RUNNING_S = (10, 15, 30)
 _POLL_FAILED_S = (5, 10, 20, 40, 60)
 _FETCH_FAILED_S = (2, 5, 15, 60, 300, 900)
 _RECOVERY_S = (5, 15, 30, 60, 120, 300)
-_LATE_RECOVERY_S = (900, 3_600)
 
 JITTER = 0.2
 
@@ -31,11 +30,6 @@ def fetch_failed_s(failures: int) -> float:
 def recovery_s(tries: int, first_wait_s: float) -> float:
     """Look-ups for a lost submission: soon at first, in case the provider lists it at once."""
     return first_wait_s if tries == 0 else _step(_RECOVERY_S, tries)
-
-
-def late_recovery_s(tries: int) -> float:
-    """Look-ups after the attempt was given up, for a day, only to know what it cost."""
-    return _step(_LATE_RECOVERY_S, tries)
 
 
 def jittered(seconds: float, chance: float) -> float:

@@ -2,7 +2,7 @@
 
 A job's state is derived from its attempts by `job_state`, never copied from the last one."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 
@@ -109,7 +109,7 @@ class JobFacts:
 
 
 def job_state(facts: JobFacts) -> JobState:
-    """The first rule that matches, in the order that the states page lists them."""
+    """The first rule that matches decides; whatever the customer wishes, a live attempt's real end wins."""
     if facts.state in FINAL_JOB_STATES:
         return facts.state
     if not facts.attempts:
@@ -158,16 +158,6 @@ def _stopped_by_guard(facts: JobFacts) -> JobState:
     if facts.access_revoked:
         return _J.FAILED
     return _J.EXPIRED if facts.past_deadline and not facts.cancel_requested else _J.CANCELLED
-
-
-def unreachable(states: Iterable[AttemptState]) -> frozenset[AttemptState]:
-    """The states of `states` that no path from `ready` reaches; a check for the table itself."""
-    reached, frontier = {_A.READY}, [_A.READY]
-    while frontier:
-        fresh = ATTEMPT_MOVES[frontier.pop()] - reached
-        reached |= fresh
-        frontier.extend(fresh)
-    return frozenset(states) - reached
 
 
 class Slot(StrEnum):
