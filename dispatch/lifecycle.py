@@ -109,7 +109,7 @@ class JobFacts:
 
 
 def job_state(facts: JobFacts) -> JobState:
-    """The first rule that matches decides; whatever the customer wishes, a live attempt's real end wins."""
+    """The first rule that matches decides."""
     if facts.state in FINAL_JOB_STATES:
         return facts.state
     if not facts.attempts:

@@ -1,7 +1,7 @@
 """What the pulse does each second: ring the recurring tasks, and tell which cluster no longer answers.
 
 A bell rings again only once it was answered, so a slow cluster never collects a heap of them. django-q2's
-own schedule can't ring below a minute, and a cluster can hang without dying; hence a small process apart."""
+own schedule can't ring below half a minute, and a cluster can hang without dying: hence a process apart."""
 
 from dataclasses import dataclass
 from datetime import datetime, timedelta

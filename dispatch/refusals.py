@@ -1,7 +1,7 @@
 """What refusal memory means for the supplies of one public model; pure.
 
 A record closes its own provider for the content. A model that closes on a refusal keeps the content from its
-other supplies too: only who refused it may be asked again (page 40)."""
+other supplies too: only who refused it may be asked again."""
 
 from collections.abc import Collection, Iterable, Mapping
 from datetime import datetime

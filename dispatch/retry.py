@@ -32,7 +32,7 @@ def may_switch(
     strict_model: bool,
     cancel_requested: bool,
 ) -> SwitchDecision:
-    """Whether the job goes on to another supply (the execution page's retry rules, in their order)."""
+    """Whether the job goes on to another supply; the first rule that forbids it decides."""
     if cancel_requested:
         return SwitchDecision(False, "cancel_requested")
     if failure.category not in SWITCHABLE_CATEGORIES:

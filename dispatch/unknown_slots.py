@@ -1,4 +1,4 @@
-"""How many slots of unknown outcome each channel and supply holds, against the most it may hold (page 50)."""
+"""How many slots of unknown outcome each channel and supply holds, against the most it may hold."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass

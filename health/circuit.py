@@ -1,6 +1,6 @@
 """The circuit of a channel or a supply: (state, evidence, now, parameters) -> (state', change); pure.
 
-One machine serves both; they differ only in what counts as a failure and in the rules that open (page 40)."""
+One machine serves both; they differ only in what counts as a failure and in the rules that open."""
 
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta

@@ -1,4 +1,4 @@
-"""What a normalized error says about the health of channel and supply; pure (the last column of page 30)."""
+"""What a normalized error says about the health of channel and supply; pure."""
 
 from health.circuit import Kind
 

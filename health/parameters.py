@@ -11,7 +11,7 @@ class ParametersError(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class Parameters:
-    """Counts in pieces of evidence, spans in seconds (page 40)."""
+    """Counts in pieces of evidence, spans in seconds."""
 
     degrade_after: int = 2
     open_after: int = 5

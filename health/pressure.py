@@ -1,6 +1,6 @@
 """When the channels of one capacity group are full together, the group pauses, and is probed by one; pure.
 
-Page 50: capacity errors from two channels within 60 s set its `not_before`; afterwards one request probes."""
+Capacity errors from two channels within 60 s set its `not_before`; afterwards one request probes."""
 
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta

@@ -1,7 +1,7 @@
 """How often the same bytes may be sent where they were refused; pure.
 
 A content refusal is about the bytes, and time does not change bytes: three re-probes after the first refusal,
-each counted from the last real one, then never again until a boundary (page 40)."""
+each counted from the last real one, then never again until a boundary."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace

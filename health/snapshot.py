@@ -57,7 +57,7 @@ class GroupPause:
 
 
 def group_pauses(group_ids: Collection[int], now: datetime) -> dict[int, GroupPause]:
-    """Of the groups that are paused or must be probed; who is not in it is free (page 50).
+    """Of the groups that are paused or must be probed; who is not in it is free.
 
     `health.services.claim_group_probe` claims a due probe."""
     rows = GroupPressure.objects.filter(pk__in=group_ids, not_before__isnull=False)

@@ -20,7 +20,7 @@ class ErrorKind:
     refuses: bool = False
 
 
-# The table of the specification's page on execution; an adapter's words point here.
+# Each normalized error, once; the tables of the adapters point here.
 INVALID_INPUT = ErrorKind("request", "request", False, "invalid_input", refuses=True)
 ASSET_UNAVAILABLE = ErrorKind("request", "request", False, "asset_unavailable", refuses=True)
 ASSET_INVALID = ErrorKind("request", "request", False, "asset_invalid", refuses=True)

@@ -65,7 +65,7 @@ OUT_OF_SERVICE: Final = frozenset({
 })  # fmt: skip
 FULL: Final = frozenset({"unknown_slots_full", "capacity_full"})
 
-# Nothing that could change by waiting: with only these, a job fails instead of waiting (page 30).
+# Nothing that could change by waiting: with only these, a job fails instead of waiting.
 PERMANENT: Final = frozenset({
     "strict_model", "degradation_not_allowed", "degradation_rule_unpublished", "already_tried",
     "provider_bound", "region_denied", "compliance_denied", "capability_missing", "billing_mode",

@@ -31,7 +31,7 @@ class AttemptEvidence:
 
 
 def record_evidence(pieces: Sequence[AttemptEvidence], now: datetime) -> list[HealthEvent]:
-    """Gives each piece to both circuits and returns the events of what changed (page 40).
+    """Gives each piece to both circuits and returns the events of what changed.
 
     Part of the transaction that settles the attempts. A batch is one call: groups are locked first,
     then channels, then supplies, each by id, so that two batches never wait for each other in a circle."""
@@ -72,7 +72,7 @@ def _is_full(error: ProviderError | None) -> bool:
 
 
 def _press_groups(pieces: Sequence[AttemptEvidence], now: datetime) -> None:
-    """Channels of one group that are full together pause the group (page 50)."""
+    """Channels of one group that are full together pause the group."""
     if not pieces:
         return
     channels = Channel.objects.filter(pk__in={one.channel_id for one in pieces})
@@ -87,7 +87,7 @@ def _press_groups(pieces: Sequence[AttemptEvidence], now: datetime) -> None:
 
 
 def _pause(error: ProviderError | None, now: datetime) -> Pause | None:
-    """`Retry-After` of a supply or channel; capacity before then is 0 (page 50)."""
+    """`Retry-After` of a supply or channel; capacity before then is 0."""
     if error is None or error.scope not in ("supply", "channel") or not error.retry_after_s:
         return None
     return Pause(now + timedelta(seconds=error.retry_after_s), error.code)

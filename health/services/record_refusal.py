@@ -17,7 +17,7 @@ def record_refusal(fingerprint: str, place: Place, attempt: str, now: datetime) 
     """Counts the refusal of `attempt` (a public id) on the record that holds at `place`, new where none does.
 
     For a real refusal only, never for a skip. Idempotent for the record's last attempt; gives back the
-    re-probe that `attempt` may have claimed. Part of the transaction that settles the attempt (page 40)."""
+    re-probe that `attempt` may have claimed. Part of the transaction that settles the attempt."""
     with transaction.atomic(savepoint=False):
         while True:
             rows = {row.pk: row for row in _live(fingerprint, place).select_for_update().order_by("pk")}

@@ -1,4 +1,4 @@
-"""The worked cases of the health machine, as published with the specification."""
+"""The health machine on worked cases: evidence in, the state after each piece out."""
 
 import json
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""The worked scenarios of routing, as published with the specification."""
+"""Routing on worked scenarios: a scenario in, the whole decision out."""
 
 import json
 from pathlib import Path
