@@ -9,11 +9,12 @@ import secrets
 import zlib
 from dataclasses import dataclass, field
 
+from catalog.ids import ALPHABET, base32
+
 SCOPES = ("read", "submit")
 _PREFIX = "fy_live_"
-_ALPHABET = "0123456789abcdefghjkmnpqrstvwxyz"
 _BODY, _CHECK = 32, 6
-_FORM = re.compile(rf"{_PREFIX}([{_ALPHABET}]{{{_BODY}}})([{_ALPHABET}]{{{_CHECK}}})\Z")
+_FORM = re.compile(rf"{_PREFIX}([{ALPHABET}]{{{_BODY}}})([{ALPHABET}]{{{_CHECK}}})\Z")
 
 
 @dataclass(frozen=True)
@@ -27,7 +28,7 @@ class NewKey:
 
 
 def new_key() -> NewKey:
-    body = "".join(secrets.choice(_ALPHABET) for _ in range(_BODY))
+    body = "".join(secrets.choice(ALPHABET) for _ in range(_BODY))
     return key_from_secret(_PREFIX + body + _check(body))
 
 
@@ -47,5 +48,4 @@ def hash_of(secret: str) -> str:
 
 
 def _check(body: str) -> str:
-    number = zlib.crc32(body.encode())
-    return "".join(_ALPHABET[number >> shift & 31] for shift in range((_CHECK - 1) * 5, -1, -5))
+    return base32(zlib.crc32(body.encode()), _CHECK)

@@ -7,7 +7,7 @@ from typing import Any
 
 ORDERS = ("stable_first", "cost_first", "manual_priority")
 SHADOW_ORDERS = (*ORDERS, "weighted")
-MICROS = 1_000_000
+PRIORITY_MAX = 1_000_000  # of a binding, for manual_priority
 
 
 class PolicyError(ValueError):

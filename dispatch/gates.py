@@ -10,10 +10,9 @@ from billing.money import written
 from billing.pricing import Price, Ratio, quote_micros, rate_to
 from catalog.capability import Capability, lacking
 from catalog.degradation import Rule, reduced
-from catalog.policy import Policy
+from catalog.policy import PRIORITY_MAX, Policy
 from catalog.shape import Shape, VideoShape
 
-PRIORITY_MAX = 1_000_000
 _OUT_OF_SERVICE = ("circuit_open", "disabled")
 
 

@@ -25,7 +25,7 @@ SEVERITIES: Mapping[str, Severity] = {
     "submission_abandoned": _CRITICAL,
     "unknown_slots_full": _CRITICAL,
     "lease_drift": _CRITICAL,
-    "replay_difference": _CRITICAL,  # a stored selection, routed again, comes out otherwise (page 20)
+    "replay_difference": _CRITICAL,  # a stored selection, routed again, comes out otherwise
     "output_lost": _CRITICAL,
     "stuck_attempt": _WARNING,
     "refusal_first": _WARNING,
@@ -67,12 +67,12 @@ def raise_alert(
             if opened := Alert.objects.filter(public_id=alert.public_id).first():
                 queue_deliveries(opened, now)
                 return opened
-        return Alert.objects.get(dedupe_key=dedupe_key, resolved_at=None)
+        return Alert.objects.unresolved().get(dedupe_key=dedupe_key)
 
 
 def _seen_again(alert: Alert) -> bool:
     """What is said of an alert is what was seen last."""
-    still_open = Alert.objects.filter(dedupe_key=alert.dedupe_key, resolved_at=None)
+    still_open = Alert.objects.unresolved().filter(dedupe_key=alert.dedupe_key)
     changed = still_open.update(
         count=F("count") + 1,
         last_seen_at=Greatest(F("last_seen_at"), Value(alert.last_seen_at)),
@@ -88,7 +88,7 @@ def resolve_alert(dedupe_key: str, why: str, now: datetime) -> bool:
 
 def resolve_alerts(dedupe_keys: Collection[str], why: str, now: datetime) -> int:
     """Ends those of `dedupe_keys` that are open, and says how many."""
-    still_open = Alert.objects.filter(dedupe_key__in=dedupe_keys, resolved_at=None)
+    still_open = Alert.objects.unresolved().filter(dedupe_key__in=dedupe_keys)
     return still_open.update(resolved_at=now, resolved_why=why)
 
 
@@ -96,7 +96,7 @@ def resolve_unseen(codes: Collection[str], since: datetime, why: str, now: datet
     """Ends the open alerts of `codes` that nobody has seen since, and says how many.
 
     One that is just being raised again is left alone."""
-    unseen = Alert.objects.filter(code__in=codes, resolved_at=None, last_seen_at__lt=since)
+    unseen = Alert.objects.unresolved().filter(code__in=codes, last_seen_at__lt=since)
     with transaction.atomic():
         found = list(unseen.select_for_update(skip_locked=True).values_list("pk", flat=True))
         return Alert.objects.filter(pk__in=found).update(resolved_at=now, resolved_why=why)

@@ -6,9 +6,7 @@ from django.db.models import Q
 from catalog.fields import PublicIdField
 from catalog.hashing import document_hash
 from catalog.models.supply import Modality, Supply
-from catalog.policy import Policy, parse_policy
-
-PRIORITY_MAX = 1_000_000
+from catalog.policy import PRIORITY_MAX, Policy, parse_policy
 
 
 class Tier(models.TextChoices):

@@ -29,7 +29,7 @@ class AlertGroups:
 def alert_groups(now: datetime) -> AlertGroups:
     needs = unacknowledged_critical()
     shown = [alert.pk for alert in needs]
-    firing = Alert.objects.filter(resolved_at=None).exclude(pk__in=shown).order_by("-opened_at", "-id")
+    firing = Alert.objects.unresolved().exclude(pk__in=shown).order_by("-opened_at", "-id")
     resolved = Alert.objects.filter(resolved_at__gte=now - _RESOLVED_SHOWN).exclude(pk__in=shown)
     return AlertGroups(needs, list(firing[:LIMIT]), list(resolved.order_by("-resolved_at")[:LIMIT]))
 

@@ -16,7 +16,7 @@ from catalog.capability import IMAGE_KEYS, VIDEO_KEYS, parse_capability
 from catalog.degradation import parse_rule
 from catalog.document import DocumentError, Section, items, text
 from catalog.hashing import document_hash
-from catalog.policy import ORDERS, Policy, PolicyError, parse_policy
+from catalog.policy import ORDERS, PRIORITY_MAX, Policy, PolicyError, parse_policy
 from catalog.shape import read_shape
 from dispatch.routing.types import (
     ADMIN_STATES,
@@ -40,7 +40,6 @@ from dispatch.routing.types import (
     default_unknown_limit,
 )
 
-PRIORITY_MAX: Final = 1_000_000
 DEGRADATION: Final = ("strict", "best_effort")
 
 KEYS: Final = (

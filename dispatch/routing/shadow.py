@@ -4,11 +4,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final, NamedTuple
 
+from catalog.policy import PRIORITY_MAX
 from dispatch.routing.ordering import NO_SAMPLES, Standing, in_order, wilson_lower_95
 from dispatch.routing.types import RoutingInput, Shadow
 
 UNKNOWN: Final = 0.5  # the score of what is not known: neither good nor bad
-MILLION: Final = 1_000_000  # the highest priority, and what scores are told in
+MILLION: Final = 1_000_000  # what scores are told in
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,7 +75,7 @@ def _score(it: Standing, bounds: Bounds, inputs: RoutingInput, weights: Weights)
         + weights.cost * _cost(it.cost, bounds)
         + weights.capacity * (it.free / bounds.most_free) ** 2
         + weights.region * _region(region, inputs)
-        + weights.preference * it.priority / MILLION
+        + weights.preference * it.priority / PRIORITY_MAX
         - weights.penalty_per_health_step * it.health
     )
     return round(score * MILLION)
