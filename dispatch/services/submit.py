@@ -30,6 +30,7 @@ from dispatch.heartbeat import CLAIM
 from dispatch.lifecycle import AttemptState
 from dispatch.models import Attempt, CapacityLease, Job, ProviderEvent, ProviderJob
 from dispatch.moves import Move
+from dispatch.repository import lock_job_of
 from dispatch.services.advance import advance
 from dispatch.services.cancel import request_cancel
 from dispatch.services.raise_alerts import submission_uncertain
@@ -64,11 +65,14 @@ def _claim(attempt_id: int, now: datetime) -> Attempt | None:
             advance(stopped, now)
             return None
         lease = CapacityLease.objects.filter(attempt=attempt, released_at=None).first()
-        if lease is None or not capacity.renew(attempt.pk, lease.fence, now, now + capacity.LEASE_TTL):
-            return None
-        return advance(
+        claimed = advance(
             Move(attempt.pk, attempt.state_version, A.SUBMITTING, {"request_started_at": now}), now
         )
+        # After the move, which locks the job: a cancellation locks job and lease in that order too.
+        if lease and claimed and capacity.renew(attempt.pk, lease.fence, now, now + capacity.LEASE_TTL):
+            return claimed
+        transaction.set_rollback(True)
+        return None
 
 
 def _guard(attempt: Attempt, now: datetime) -> Move | None:
@@ -106,9 +110,15 @@ def _before_send(attempt: Attempt, now: datetime) -> None:
 
 
 def record_submission(attempt: Attempt, outcome: SubmitOutcome, now: datetime) -> None:
-    """Stores what the provider said, or that nobody knows what it said."""
+    """Stores what the provider said, or that nobody knows what it said.
+
+    An answer may take longer than the lease lasts. The reconciler takes its worker for lost then, and the
+    answer, which no other worker can have, is believed all the same."""
     with transaction.atomic():
         _keep_event(attempt, outcome, now)
+        lock_job_of(attempt.pk)
+        sent = Attempt.objects.filter(pk=attempt.pk, state__in=(A.SUBMITTING, A.SUBMISSION_UNCERTAIN))
+        attempt.state_version = sent.values_list("state_version", flat=True).first() or attempt.state_version
         match outcome:
             case Accepted():
                 record_acceptance(attempt, outcome, now)
@@ -127,19 +137,6 @@ def record_submission(attempt: Attempt, outcome: SubmitOutcome, now: datetime) -
 def record_acceptance(attempt: Attempt, accepted: Accepted, now: datetime) -> bool:
     """The provider has the job. False when the attempt had moved on, or the provider's id is another's."""
     policy = attempt.policy.parsed()
-    try:
-        with transaction.atomic():
-            provider_job = ProviderJob.objects.create(
-                attempt=attempt,
-                channel=attempt.channel,
-                provider_job_id=accepted.provider_job_id,
-                provider_request_id=accepted.request_id or "",
-                raw_status=accepted.raw_status or "",
-                submitted_at=now,
-            )
-    except IntegrityError:
-        record_uncertain(attempt, "body", "the provider answered with the id of another job", now)
-        return False
     first_poll = now + timedelta(seconds=backoff.poll_interval_s(A.ACCEPTED, 0))
     changes = {
         "accepted_at": now,
@@ -148,8 +145,14 @@ def record_acceptance(attempt: Attempt, accepted: Accepted, now: datetime) -> bo
         "uncertain_deadline_at": None,
         "next_look_at": first_poll,
     }
-    moved = advance(Move(attempt.pk, attempt.state_version, A.ACCEPTED, changes), now)
-    if moved is None:
+    try:
+        with transaction.atomic():
+            moved = advance(Move(attempt.pk, attempt.state_version, A.ACCEPTED, changes), now)
+            if moved is None:
+                return False
+            provider_job = _provider_job(attempt, accepted, now)
+    except IntegrityError:
+        record_uncertain(attempt, "body", "the provider answered with the id of another job", now)
         return False
     CapacityLease.objects.filter(attempt=attempt, released_at=None).update(
         renewed_at=now, expires_at=first_poll + capacity.LEASE_TTL
@@ -162,6 +165,17 @@ def record_acceptance(attempt: Attempt, accepted: Accepted, now: datetime) -> bo
     elif Job.objects.filter(attempts=moved, cancel_requested_at__isnull=False).exists():
         request_cancel(moved, now)  # wished while nobody knew whether there was anything to cancel
     return True
+
+
+def _provider_job(attempt: Attempt, accepted: Accepted, now: datetime) -> ProviderJob:
+    return ProviderJob.objects.create(
+        attempt=attempt,
+        channel=attempt.channel,
+        provider_job_id=accepted.provider_job_id,
+        provider_request_id=accepted.request_id or "",
+        raw_status=accepted.raw_status or "",
+        submitted_at=now,
+    )
 
 
 def record_generated(attempt: Attempt, now: datetime) -> None:
