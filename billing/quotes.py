@@ -5,10 +5,9 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from django.db.models import Q
-
 from billing.models import CostRuleVersion, CurrencyRateVersion
 from billing.pricing import Quote, parse_price, quote
+from billing.repository import prices_in_force, rates_in_force
 from catalog.document import DocumentError
 from catalog.models import Supply
 from catalog.shape import Shape
@@ -41,23 +40,9 @@ class SupplyQuote:
 def quotes(supplies: Iterable[Supply], shape: Shape, currency: str, at: datetime) -> list[SupplyQuote]:
     """In the order of the supplies, whatever their state: a quote asks nobody whether he is free."""
     listed = list(supplies)
-    versions = _versions_in_force(listed, at)
-    rates = _rates_in_force(currency, at)
+    versions = prices_in_force(at, listed)
+    rates = rates_in_force(currency, at)
     return [_quoted(supply, versions.get(supply.pk), shape, currency, rates) for supply in listed]
-
-
-def _versions_in_force(supplies: list[Supply], at: datetime) -> dict[int, CostRuleVersion]:
-    """By row id of the supply."""
-    in_force = CostRuleVersion.objects.select_related("rule").filter(
-        Q(effective_to=None) | Q(effective_to__gt=at), rule__supply__in=supplies, effective_from__lte=at
-    )
-    return {version.rule.supply_id: version for version in in_force}
-
-
-def _rates_in_force(currency: str, at: datetime) -> dict[str, CurrencyRateVersion]:
-    """The newest rate of each currency, by its code."""
-    begun = CurrencyRateVersion.objects.filter(to_currency=currency, effective_from__lte=at)
-    return {version.from_currency: version for version in begun.order_by("effective_from")}
 
 
 def _quoted(

@@ -1,7 +1,8 @@
-"""Rows of the catalogue as facts."""
+"""Rows of the catalogue as facts and rules."""
 
+from catalog.degradation import Rule
 from catalog.facts import ChannelFacts, RuleFacts, SupplyFacts
-from catalog.models import Channel, DegradationRule, DispatchPolicy, Supply
+from catalog.models import Channel, DegradationRule, DispatchPolicy, Supply, SupplyBinding
 
 
 def channel_facts(row: Channel) -> ChannelFacts:
@@ -39,6 +40,20 @@ def supply_facts(row: Supply) -> SupplyFacts:
 def rule_facts(row: DegradationRule) -> RuleFacts:
     return RuleFacts(
         slug=row.slug,
+        from_profile=row.from_profile,
+        to_profile=row.to_profile,
+        drop_inputs=tuple(row.drop_inputs),
+        verified=row.verified_at is not None,
+        published=row.published_at is not None,
+    )
+
+
+def rule_of(binding: SupplyBinding) -> Rule | None:
+    """What a degraded binding drops; None in the other tiers."""
+    row = binding.degradation_rule
+    if row is None:
+        return None
+    return Rule(
         from_profile=row.from_profile,
         to_profile=row.to_profile,
         drop_inputs=tuple(row.drop_inputs),

@@ -6,14 +6,14 @@ from typing import Any
 
 from billing.models import CostRuleVersion
 from billing.pricing import Price, parse_price
-from billing.services.publish_price import price_in_force
+from billing.repository import price_in_force
 from catalog.capability import Capability, contradictions, parse_capability
-from catalog.degradation import Rule
 from catalog.document import DocumentError
-from catalog.models import PublicModel, Supply, SupplyBinding
+from catalog.models import PublicModel, Supply
 from catalog.policy import Policy, PolicyError
 from catalog.providers.registry import adapter_for
 from catalog.providers.types import CompileError, SupplyTarget
+from catalog.repository import rule_of
 from catalog.shape import shape_of
 from dispatch.errors import InvalidRequest
 from dispatch.gates import BoundSupply, Evidence, Example
@@ -94,7 +94,7 @@ def _bound(model: PublicModel, requests: list[tuple[str, Request]], now: datetim
             price=price,
             price_problem=price_problem,
             sunset_on=supply.sunset_on,
-            rule=_rule(binding),
+            rule=rule_of(binding),
             compile_problems=tuple(_compile_problems(supply, requests)) if binding.tier == "exact" else (),
         )
 
@@ -120,19 +120,6 @@ def _price(version: CostRuleVersion | None, modality: str) -> tuple[Price | None
         return parse_price(version.document, modality), ""
     except DocumentError as error:
         return None, str(error)
-
-
-def _rule(binding: SupplyBinding) -> Rule | None:
-    row = binding.degradation_rule
-    if row is None:
-        return None
-    return Rule(
-        row.from_profile,
-        row.to_profile,
-        tuple(row.drop_inputs),
-        row.verified_at is not None,
-        row.published_at is not None,
-    )
 
 
 def _compile_problems(supply: Supply, requests: Iterable[tuple[str, Request]]) -> Iterator[str]:

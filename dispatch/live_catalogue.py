@@ -9,15 +9,14 @@ from datetime import datetime
 from itertools import groupby
 from typing import Any
 
-from django.db.models import Q
-
 from billing.models import CostMode, CostRuleVersion, CurrencyRateVersion
 from billing.pricing import Price, Ratio, parse_price
+from billing.repository import prices_in_force, rates_in_force
 from catalog.capability import parse_capability
-from catalog.degradation import Rule
 from catalog.models import CapacityGroup, PublicModel, RefusalIsolation, Supply, SupplyBinding
 from catalog.policy import Policy
 from catalog.providers.types import SupplyTarget
+from catalog.repository import rule_of
 from catalog.revision import current_revision
 from dispatch.capacity import Place
 from dispatch.routing import types as routing
@@ -92,7 +91,7 @@ def _is_over(catalogue: LiveCatalogue, now: datetime) -> bool:
 
 
 def _read(revision: int, now: datetime) -> LiveCatalogue:
-    prices = _prices_in_force(now)
+    prices = prices_in_force(now)
     groups = {
         group.pk: routing.Group(group.public_id, group.capacity) for group in CapacityGroup.objects.all()
     }
@@ -118,14 +117,6 @@ def _supply_rows() -> list[Supply]:
             capability_version=None
         )
     )
-
-
-def _prices_in_force(now: datetime) -> dict[int, CostRuleVersion]:
-    """By supply."""
-    in_force = CostRuleVersion.objects.select_related("rule").filter(
-        Q(effective_to=None) | Q(effective_to__gt=now), effective_from__lte=now
-    )
-    return {version.rule.supply_id: version for version in in_force}
 
 
 def _next_change(now: datetime) -> datetime | None:
@@ -245,28 +236,12 @@ def _candidate(
         tier=binding.tier,  # type: ignore[arg-type]
         priority=binding.priority,
         enabled=binding.enabled,
-        rule=_rule(binding),
-    )
-
-
-def _rule(binding: SupplyBinding) -> Rule | None:
-    rule = binding.degradation_rule
-    if rule is None:
-        return None
-    return Rule(
-        from_profile=rule.from_profile,
-        to_profile=rule.to_profile,
-        drop_inputs=tuple(rule.drop_inputs),
-        verified=rule.verified_at is not None,
-        published=rule.published_at is not None,
+        rule=rule_of(binding),
     )
 
 
 def rates_to(currency: str, now: datetime) -> tuple[dict[str, Ratio], dict[str, str]]:
     """Units of `currency` for one unit of each other that has a rate in force, and the rates' ids."""
-    versions = CurrencyRateVersion.objects.filter(to_currency=currency, effective_from__lte=now).order_by(
-        "from_currency", "effective_from"
-    )
-    newest = {version.from_currency: version for version in versions}
+    newest = rates_in_force(currency, now)
     rates = {code: version.rate.as_integer_ratio() for code, version in newest.items()}
     return rates, {code: version.public_id for code, version in newest.items()}

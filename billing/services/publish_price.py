@@ -5,19 +5,14 @@ from datetime import datetime
 from typing import Any
 
 from django.db import transaction
-from django.db.models import Q
 
 from billing.models import CostRule, CostRuleVersion
+from billing.repository import price_in_force
 from catalog.audit import Actor, record
 from catalog.exceptions import CatalogueError
 from catalog.hashing import document_hash
 from catalog.models import Supply
 from catalog.revision import bump_revision, lock_revision
-
-
-def price_in_force(supply: Supply, now: datetime) -> CostRuleVersion | None:
-    in_force = Q(effective_to=None) | Q(effective_to__gt=now)
-    return CostRuleVersion.objects.filter(in_force, rule__supply=supply, effective_from__lte=now).first()
 
 
 @transaction.atomic

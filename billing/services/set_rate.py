@@ -6,16 +6,10 @@ from decimal import Decimal
 from django.db import transaction
 
 from billing.models import CurrencyRateVersion
+from billing.repository import rates_in_force
 from catalog.audit import Actor, record
 from catalog.exceptions import CatalogueError
 from catalog.revision import bump_revision, lock_revision
-
-
-def rate_in_force(from_currency: str, to_currency: str, now: datetime) -> CurrencyRateVersion | None:
-    rows = CurrencyRateVersion.objects.filter(
-        from_currency=from_currency, to_currency=to_currency, effective_from__lte=now
-    )
-    return rows.order_by("-effective_from").first()
 
 
 @transaction.atomic
@@ -25,7 +19,7 @@ def set_rate(
     """`rate` units of `to_currency` for one of `from_currency`, from `now`; the present version where it
     is the same. Raises CatalogueError where the present one began at `now`."""
     lock_revision()
-    present = rate_in_force(from_currency, to_currency, now)
+    present = rates_in_force(to_currency, now).get(from_currency)
     if present and present.rate == rate:
         return present
     if present and present.effective_from == now:

@@ -4,10 +4,9 @@ from collections.abc import Iterator
 from datetime import datetime
 from typing import Any
 
-from django.db.models import Q
-
 from billing.models import CostRuleVersion, CurrencyRateVersion, CustomerGroup
 from billing.money import written
+from billing.repository import prices_in_force
 from catalog.facts import (
     BindingFacts,
     ChannelFacts,
@@ -34,7 +33,7 @@ ENVIRONMENT = "env:"  # how a channel's credential_reference begins
 
 def stored_entries(now: datetime) -> Entry:
     """The whole catalogue as it is in force at `now`, in the form of `Document.entries`."""
-    prices = _prices_in_force(now)
+    prices = prices_in_force(now)
     return {
         "version": 1,
         "customer_groups": {row.slug: {"name": row.name} for row in CustomerGroup.objects.order_by("slug")},
@@ -107,12 +106,6 @@ def _supply_entry(row: Supply, price: CostRuleVersion | None) -> Entry:
     entry["capability"] = {"label": version.label, "document": version.document} if version else None
     entry["price"] = price.document if price else None
     return _in_schema_order("supply", entry)
-
-
-def _prices_in_force(now: datetime) -> dict[int, CostRuleVersion]:
-    in_force = Q(effective_to=None) | Q(effective_to__gt=now)
-    rows = CostRuleVersion.objects.filter(in_force, effective_from__lte=now).select_related("rule")
-    return {row.rule.supply_id: row for row in rows}
 
 
 def _rates_in_force(now: datetime) -> Iterator[Entry]:
