@@ -171,7 +171,6 @@ def _cluster(workers: int, timeout_s: int) -> dict[str, object]:
         "retry": timeout_s * 4,
         "bulk": 10,
         "queue_limit": workers,
-        "poll": 0.02,
         "recycle": 5000,
     }
 

@@ -2,7 +2,7 @@
 
 from django.urls import include, path
 from django.views.generic import RedirectView
-from drf_spectacular.views import SpectacularAPIView, SpectacularSwaggerView  # noqa: F401
+from drf_spectacular.views import SpectacularAPIView
 
 from config import api
 

@@ -15,7 +15,7 @@ from dispatch.catalogue.source import InvalidCatalogue
 
 
 class Command(BaseCommand):
-    help = "Migrate, collect static files, and add the first operator (FRAMEYARD_DEMO_PASSWORD)."
+    help = "Migrate, collect static files, and add a first operator with FRAMEYARD_DEMO_PASSWORD, if set."
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         parser.add_argument(
@@ -27,7 +27,8 @@ class Command(BaseCommand):
         call_command("collectstatic", interactive=False, verbosity=0)
         try:
             demo_content.check_master_keys()
-            demo_content.add_operator(os.environ[DEMO_PASSWORD])
+            if DEMO_PASSWORD in os.environ:  # elsewhere `createsuperuser` adds the first operator
+                demo_content.add_operator(os.environ[DEMO_PASSWORD])
             if options["demo"]:
                 demo_content.add_demo(os.environ, os.environ[DEMO_API_KEY], timezone.now())
                 demo_content.follow_simulator(os.environ[demo_content.SIMULATOR_URL], timezone.now())
