@@ -11,12 +11,14 @@ from catalog.providers.registry import adapter_for
 from catalog.providers.types import (
     Absent,
     Accepted,
+    CannotTell,
     Found,
     ProviderError,
     RecoverResult,
     SupplyTarget,
     Window,
 )
+from catalog.vault import VaultError
 from dispatch import backoff, capacity
 from dispatch.lifecycle import AttemptState
 from dispatch.models import Attempt, CapacityLease, ProviderEvent
@@ -51,7 +53,11 @@ def recover(attempt_id: int, clock: Callable[[], datetime]) -> None:
 
 def _look(attempt: Attempt, now: datetime) -> RecoverResult:
     began, supply = attempt.request_started_at or attempt.created_at, attempt.supply
-    with transport_to(attempt.channel) as transport:
+    try:
+        connection = transport_to(attempt.channel)
+    except VaultError as error:
+        return CannotTell(f"the credential can't be opened: {error}")
+    with connection as transport:
         return adapter_for(attempt.channel.provider).recover(
             transport,
             attempt.client_request_key,
@@ -69,6 +75,8 @@ def record_recovery(attempt: Attempt, result: RecoverResult, now: datetime) -> N
                 accepted = Accepted(result.provider_job_id, None, result.raw_status, (), result.raw)
                 if record_acceptance(attempt, accepted, now):
                     raise_alerts.submission_resolved(attempt, "found at the provider", now)
+                else:
+                    _try_later(attempt, now)  # another attempt's, so nothing is found
             case Absent():
                 _record_absence(attempt, now)
             case _:

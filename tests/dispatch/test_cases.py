@@ -7,7 +7,7 @@ import pytest
 
 from catalog.models import Channel
 from dispatch.lifecycle import AttemptState
-from dispatch.models import Attempt
+from dispatch.models import Attempt, ProviderJob
 from dispatch.services import submit
 from tests.engine import Engine
 
@@ -52,6 +52,28 @@ def test_an_answer_that_comes_after_its_lease_ran_out_is_still_believed(
     assert posts(engine) == 1
 
 
-def with_one_supply(engine: Engine) -> None:
-    """Nobody else is left to switch to."""
-    Channel.objects.filter(slug="ark-singapore").update(state="disabled")
+def test_a_task_found_under_the_id_of_another_job_is_not_adopted_and_the_search_ends(engine: Engine) -> None:
+    """Fault 24: one provider job never belongs to two attempts, and the second does not wait for ever."""
+    other = engine.job()
+    engine.finish(other)
+    script(engine, "submit", answer="drop_after_acceptance")
+    job = engine.job()
+    engine.drain()
+    found = list(engine.simulator.world._tasks)[-1]
+    ProviderJob.objects.filter(attempt__job=other).update(provider_job_id=found)
+    engine.run(2_400, step_s=60)
+    assert engine.attempts(job) == [A.ABANDONED]
+    assert engine.reload(job).error_code == "submission_unknown"
+
+
+def test_a_credential_that_does_not_open_does_not_keep_an_uncertain_submission_for_ever(
+    engine: Engine,
+) -> None:
+    """S15: no job stays open without an end in sight."""
+    script(engine, "submit", answer="drop_after_acceptance")
+    job = engine.job()
+    engine.drain()
+    lose_credential("ark-beijing")
+    engine.run(2_400, step_s=120)
+    assert engine.attempts(job) == [A.ABANDONED]
+    assert engine.reload(job).error_code == "submission_unknown"
