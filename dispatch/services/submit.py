@@ -14,6 +14,7 @@ from django_q.tasks import async_task
 
 from billing.authentication import is_usable
 from catalog.models import AdminState
+from catalog.providers.errors import AUTH, error_of
 from catalog.providers.registry import adapter_for
 from catalog.providers.types import (
     Accepted,
@@ -25,6 +26,7 @@ from catalog.providers.types import (
     Unknown,
     plan_from_json,
 )
+from catalog.vault import VaultError
 from dispatch import backoff, capacity
 from dispatch.heartbeat import CLAIM
 from dispatch.lifecycle import AttemptState
@@ -94,7 +96,11 @@ def _send(attempt: Attempt, clock: Clock) -> SubmitOutcome:
     channel = attempt.channel
     adapter = adapter_for(channel.provider)
     plan: CompilePlan = plan_from_json(attempt.compile_plan)
-    with transport_for_sending(channel) as transport:
+    try:
+        connection = transport_for_sending(channel)
+    except VaultError as error:
+        return Rejected(error_of(AUTH, f"the credential can't be opened: {error}"), "connecting")
+    with connection as transport:
         return adapter.submit(
             transport, plan, attempt.client_request_key, before_send=lambda: _before_send(attempt, clock())
         )

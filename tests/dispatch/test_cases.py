@@ -66,6 +66,14 @@ def test_a_task_found_under_the_id_of_another_job_is_not_adopted_and_the_search_
     assert engine.reload(job).error_code == "submission_unknown"
 
 
+def test_a_credential_that_does_not_open_is_proved_unsent_and_switches_at_once(engine: Engine) -> None:
+    lose_credential("ark-beijing")
+    job = engine.job()
+    engine.finish(job, within_s=30)
+    assert engine.attempts(job) == [A.FAILED, A.SUCCEEDED]
+    assert Attempt.objects.get(job=job, number=1).error_code == "auth"
+
+
 def test_a_credential_that_does_not_open_does_not_keep_an_uncertain_submission_for_ever(
     engine: Engine,
 ) -> None:
