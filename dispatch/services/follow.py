@@ -6,7 +6,7 @@ the database, and recorded one by one. A poll that fails, fails nothing: it is o
 import logging
 import random
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor, as_completed
+from concurrent.futures import Future, ThreadPoolExecutor, as_completed
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -15,6 +15,7 @@ from django.db import transaction
 
 from catalog.providers.registry import adapter_for
 from catalog.providers.types import JobStatus, PollFailure, PollResult, ProviderError
+from catalog.vault import VaultError
 from dispatch import backoff, capacity
 from dispatch.lifecycle import AT_PROVIDER_STATES, AttemptState
 from dispatch.models import Attempt, CapacityLease, ProviderEvent, ProviderJob
@@ -46,12 +47,27 @@ def poll_due(clock: Callable[[], datetime]) -> int:
     with ThreadPoolExecutor(threads) as pool:
         # Channels are read and credentials opened here: the threads have no database connection.
         polls = {
-            pool.submit(_ask, access_to(attempt.channel), attempt.provider_job.provider_job_id): attempt
+            pool.submit(_ask, _access(attempt), attempt.provider_job.provider_job_id): attempt
             for attempt in claimed
         }
         for poll in as_completed(polls):
-            record_poll(polls[poll], poll.result(), clock())
+            _record(polls[poll], poll, clock)
     return len(claimed)
+
+
+def _access(attempt: Attempt) -> ChannelAccess | PollFailure:
+    try:
+        return access_to(attempt.channel)
+    except VaultError as error:
+        return PollFailure(False, None, f"the credential can't be opened: {error}")
+
+
+def _record(attempt: Attempt, poll: Future[PollResult], clock: Callable[[], datetime]) -> None:
+    """One answer that can't be recorded keeps no other from being: it is asked for again at the next look."""
+    try:
+        record_poll(attempt, poll.result(), clock())
+    except Exception:
+        logger.exception("A poll could not be recorded", extra={"attempt": attempt.public_id})
 
 
 def _claim_due(now: datetime) -> list[Attempt]:
@@ -66,7 +82,9 @@ def _claim_due(now: datetime) -> list[Attempt]:
         return [attempt for attempt in due if claim_attempt(attempt, claimed_until)]
 
 
-def _ask(access: ChannelAccess, provider_job_id: str) -> PollResult:
+def _ask(access: ChannelAccess | PollFailure, provider_job_id: str) -> PollResult:
+    if isinstance(access, PollFailure):
+        return access
     with transport_over(access) as transport:
         return adapter_for(access.provider).poll(transport, provider_job_id)
 
@@ -133,10 +151,12 @@ def _store_provider_job(provider_job: ProviderJob, status: JobStatus, now: datet
 
 
 def _record_end(attempt: Attempt, status: JobStatus, now: datetime) -> None:
-    """A cancellation that we asked for is one; any other end without a result is a failure."""
+    """A cancellation that was asked for is one, also after we lost sight of it; any other end without a
+    result is a failure."""
     attempt.provider_job.completed_at = now
     attempt.provider_job.save(update_fields=["completed_at"])
-    asked_for = attempt.state == A.CANCEL_REQUESTED and status.status == "cancelled"
+    wished = attempt.state in (A.CANCEL_REQUESTED, A.OUTCOME_UNCERTAIN) and attempt.job.cancel_requested_at
+    asked_for = wished and status.status == "cancelled"
     to = A.CANCELLED if asked_for else A.FAILED
     error = None if asked_for else status.error or _end_without_words(status)
     advance(Move(attempt.pk, attempt.state_version, to, {"next_look_at": None}, error), now)

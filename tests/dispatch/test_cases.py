@@ -1,6 +1,7 @@
 """Failures that users of such systems reported (S…), and faults that a day in production brings: each ends
 well here. The simulator's own log says what the provider saw."""
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -66,6 +67,20 @@ def test_a_task_found_under_the_id_of_another_job_is_not_adopted_and_the_search_
     assert engine.reload(job).error_code == "submission_unknown"
 
 
+def test_a_credential_that_does_not_open_stops_only_its_own_polls(engine: Engine) -> None:
+    """Fault 54: the channel is unavailable; the jobs of others go on."""
+    first = engine.job()
+    engine.drain()
+    Channel.objects.filter(slug="ark-beijing").update(state="disabled")
+    second = engine.job()
+    engine.drain()
+    lose_credential("ark-beijing")
+    engine.finish(second)
+    assert second.state == "succeeded"
+    engine.run(9_000, step_s=300)
+    assert engine.attempts(first) == [A.ABANDONED]
+
+
 def test_a_credential_that_does_not_open_is_proved_unsent_and_switches_at_once(engine: Engine) -> None:
     lose_credential("ark-beijing")
     job = engine.job()
@@ -85,3 +100,20 @@ def test_a_credential_that_does_not_open_does_not_keep_an_uncertain_submission_f
     engine.run(2_400, step_s=120)
     assert engine.attempts(job) == [A.ABANDONED]
     assert engine.reload(job).error_code == "submission_unknown"
+
+
+def test_a_wish_to_cancel_outlives_the_execution_deadline(engine: Engine) -> None:
+    """S18: what the customer asked for and the provider did is cancelled, not failed."""
+    script(engine, "submit", run_s=-1)
+    script(engine, "status", error="InternalServiceError")
+    job = engine.job()
+    engine.drain()
+    engine.step(2)
+    engine.api.post(f"/api/v1/jobs/{job.public_id}/cancel/")
+    engine.run(3_700, step_s=300)
+    assert engine.attempts(job) == [A.OUTCOME_UNCERTAIN]
+    engine.simulator.script({"rules": [{"when": {"call": "status"}, "do": {}}]})
+    for task in engine.simulator.world._tasks.values():
+        task.life = replace(task.life, cancelled_at=engine.now.timestamp())
+    engine.finish(job, within_s=600)
+    assert job.state == "cancelled"
