@@ -13,6 +13,7 @@ from django.db import transaction
 from catalog.models import Channel
 from catalog.providers.registry import adapter_for
 from catalog.providers.types import JobStatus, OutputLocator, ProviderError, locator_from_json
+from catalog.vault import VaultError
 from dispatch import backoff
 from dispatch.heartbeat import CLAIM, kept_claim
 from dispatch.lifecycle import AttemptState
@@ -87,14 +88,20 @@ def _claim(attempt_id: int, now: datetime) -> Attempt | None:
 
 def _locators(attempt: Attempt) -> list[OutputLocator]:
     """After a first failure the provider is asked for fresh addresses."""
-    if attempt.recovery.get("fetches") and attempt.provider_job.polls:
-        with transport_to(attempt.channel) as transport:
-            result = adapter_for(attempt.channel.provider).poll(
-                transport, attempt.provider_job.provider_job_id
-            )
-        if isinstance(result, JobStatus) and result.outputs:
-            return list(result.outputs)
+    if attempt.recovery.get("fetches") and attempt.provider_job.polls and (fresh := _fresh_outputs(attempt)):
+        return fresh
     return [locator_from_json(stored) for stored in attempt.provider_job.outputs]
+
+
+def _fresh_outputs(attempt: Attempt) -> list[OutputLocator]:
+    try:
+        connection = transport_to(attempt.channel)
+    except VaultError as error:
+        logger.error("A credential can't be opened: %s", error, extra={"channel": attempt.channel.slug})  # noqa: TRY400
+        return []
+    with connection as transport:
+        result = adapter_for(attempt.channel.provider).poll(transport, attempt.provider_job.provider_job_id)
+    return list(result.outputs) if isinstance(result, JobStatus) else []
 
 
 def _record(attempt: Attempt, outcomes: Sequence[RehostOutcome], now: datetime) -> None:

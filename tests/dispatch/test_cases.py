@@ -102,6 +102,17 @@ def test_a_credential_that_does_not_open_does_not_keep_an_uncertain_submission_f
     assert engine.reload(job).error_code == "submission_unknown"
 
 
+def test_a_credential_that_does_not_open_does_not_keep_a_lost_output_for_ever(engine: Engine) -> None:
+    script(engine, "submit", output="missing")
+    job = engine.job()
+    while engine.attempts(job) != [A.FETCHING]:
+        engine.step(2)
+    engine.run(30)
+    lose_credential("ark-beijing")
+    engine.run(22_000, step_s=1_000)
+    assert (engine.reload(job).state, job.error_code) == ("failed", "output_lost")
+
+
 def test_a_wish_to_cancel_outlives_the_execution_deadline(engine: Engine) -> None:
     """S18: what the customer asked for and the provider did is cancelled, not failed."""
     script(engine, "submit", run_s=-1)
