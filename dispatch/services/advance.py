@@ -62,6 +62,12 @@ def refresh_job(job: Job, now: datetime, **changes: Any) -> None:
     _store_job_state(job, last, now, access_revoked=False, changes=changes)
 
 
+def end_job(job: Job, error: tuple[str, str], now: datetime) -> None:
+    """Fails a locked job that waits for an attempt and will get none, for the reason in `error`."""
+    move_job(job, JobState.FAILED, now, {"error_code": error[0], "error_message": error[1]})
+    settle.settle_job(job, now)
+
+
 def _follow_with_job(job: Job, attempt: Attempt, move: Move, now: datetime) -> None:
     changes: dict[str, Any] = {}
     if move.to == AttemptState.SUCCEEDED:

@@ -3,6 +3,7 @@
 One catalogue, one set of locked slots and one commit serve the whole batch, and the submit tasks are rung
 in that same commit. No provider is called here."""
 
+import logging
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
@@ -10,7 +11,7 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from django.conf import settings
-from django.db import connection, transaction
+from django.db import DatabaseError, connection, transaction
 from django.db.models import Count
 from django_q.tasks import async_task
 
@@ -29,14 +30,15 @@ from dispatch.routing.types import Decision, RoutingInput
 from dispatch.selecting import inputs_for, is_hopeless
 from dispatch.selection_facts import SelectionFacts, read_facts
 from dispatch.services import raise_alerts
-from dispatch.services.advance import refresh_job
+from dispatch.services.advance import end_job, refresh_job
 from dispatch.services.claim_probes import claim_probes
-from dispatch.services.settle import settle_job
 from dispatch.unknown_slots import unknown_slots
-from dispatch.words import ACCESS_REVOKED, NO_SUPPLY
+from dispatch.words import ACCESS_REVOKED, customer_error
 
+logger = logging.getLogger(__name__)
 SCAN_LOCK = 7_301  # advisory: one scan at a time; a second waits its turn
 WAIT = timedelta(seconds=1)
+SET_ASIDE = timedelta(minutes=1)
 WAIT_FOR_PUBLICATION = timedelta(seconds=2)
 
 
@@ -56,8 +58,26 @@ class Batch:
         self.alerts[job.public_model.slug] = (job, decision.alerts)
 
 
+class Unplaceable(Exception):
+    """A job broke its own look; whatever the transaction did for others is undone with it."""
+
+    def __init__(self, job: Job) -> None:
+        super().__init__(f"{job.public_id} can't be looked at")
+        self.job = job
+
+
 def scan(now: datetime) -> int:
-    """How many jobs were given a supply."""
+    """How many jobs were given a supply. A job that breaks the scan is set aside: it stops no other."""
+    while True:
+        try:
+            return _scan(now)
+        except Unplaceable as broken:
+            logger.exception("A job was set aside", extra={"job": broken.job.public_id})
+            still_due = Job.objects.filter(pk=broken.job.pk, next_action_at__lte=now)
+            still_due.update(next_action_at=now + SET_ASIDE, waiting={"outcome": "defect"})
+
+
+def _scan(now: datetime) -> int:
     with transaction.atomic():
         with connection.cursor() as cursor:
             cursor.execute("SELECT pg_advisory_xact_lock(%s)", [SCAN_LOCK])
@@ -71,7 +91,12 @@ def scan(now: datetime) -> int:
         counts = _selection_counts(models)
         batch = Batch(_round_numbers(jobs))
         for job in jobs:
-            _look_at(job, models[job.public_model_id], facts, counts, batch, now)
+            try:
+                _look_at(job, models[job.public_model_id], facts, counts, batch, now)
+            except DatabaseError:
+                raise  # of the whole transaction, whatever the job
+            except Exception as error:
+                raise Unplaceable(job) from error
         _write(batch, facts, counts, now)
         slots = unknown_slots(catalogue, models.values(), facts.occupancy)
         raise_alerts.unknown_slots_full(slots, now)
@@ -115,7 +140,7 @@ def _look_at(
 ) -> None:
     """The guard, then a selection, then what it asks for."""
     if not is_usable(job.api_key, now):
-        _end(job, JobState.FAILED, ACCESS_REVOKED, now)
+        end_job(job, ACCESS_REVOKED, now)
         return
     if job.cancel_requested_at is not None or now >= job.dispatch_deadline_at:
         refresh_job(job, now)
@@ -154,18 +179,10 @@ def _nobody(job: Job, inputs: RoutingInput, decision: Decision, batch: Batch, no
         batch.rounds.append(_round(job, inputs, decision, batch, now))
     batch.note(job, decision)
     if is_hopeless(decision):
-        _end(job, JobState.FAILED, NO_SUPPLY, now)
+        last = job.attempts.order_by("-number").first()
+        end_job(job, customer_error(JobState.FAILED, last, access_revoked=False), now)
         return
     _wait(job, {"outcome": decision.outcome, "signature": signature}, now + WAIT)
-
-
-def _end(job: Job, state: JobState, error: tuple[str, str], now: datetime) -> None:
-    last = job.attempts.order_by("-number").first()
-    if last is not None:
-        refresh_job(job, now, next_action_at=None)
-        return
-    move_job(job, state, now, {"error_code": error[0], "error_message": error[1]})
-    settle_job(job, now)
 
 
 def _wait(job: Job, waiting: dict[str, Any], until: datetime) -> None:

@@ -8,8 +8,8 @@ import pytest
 
 from catalog.models import Channel
 from dispatch.lifecycle import AttemptState
-from dispatch.models import Attempt, ProviderJob
-from dispatch.services import submit
+from dispatch.models import Attempt, Job, ProviderJob, SelectionRound
+from dispatch.services import dispatch_scan, submit
 from tests.engine import Engine
 
 A = AttemptState
@@ -111,6 +111,48 @@ def test_a_credential_that_does_not_open_does_not_keep_a_lost_output_for_ever(en
     lose_credential("ark-beijing")
     engine.run(22_000, step_s=1_000)
     assert (engine.reload(job).state, job.error_code) == ("failed", "output_lost")
+
+
+def test_a_job_that_nobody_else_can_serve_ends_with_the_error_of_its_attempt_at_once(engine: Engine) -> None:
+    """S37: nothing is tried twice, nothing is written again every second."""
+    script(engine, "submit", error="ServerOverloaded")
+    job = engine.job()
+    job.public_model.bindings.exclude(tier="exact").delete()
+    engine.finish(job, within_s=20)
+    assert (job.state, job.error_code) == ("failed", "generation_failed")
+    assert SelectionRound.objects.filter(job=job).count() <= 2
+    assert balance(engine) == 1_000_000_000
+
+
+def test_a_key_that_is_revoked_between_two_attempts_ends_the_job_at_once(engine: Engine) -> None:
+    """Fault 52."""
+    script(engine, "submit", error="ServerOverloaded")
+    job = engine.job()
+    dispatch_scan.scan(engine.now)
+    submit.submit(Attempt.objects.get(job=job).pk, lambda: engine.now)
+    engine.key.revoked_at = engine.now
+    engine.key.save()
+    engine.step()
+    assert (engine.reload(job).state, job.error_code) == ("failed", "access_revoked")
+    assert posts(engine) == 1
+    assert balance(engine) == 1_000_000_000
+
+
+def test_a_job_that_can_not_be_routed_stops_no_other(engine: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
+    """One poisoned row at the head of the queue is set aside; at its deadline it ends like any other."""
+    poisoned, healthy = engine.job(), engine.job()
+    route = dispatch_scan.inputs_for
+
+    def fails_for_one(job: Job, *given: Any) -> Any:
+        if job.pk == poisoned.pk:
+            raise ZeroDivisionError
+        return route(job, *given)
+
+    monkeypatch.setattr(dispatch_scan, "inputs_for", fails_for_one)
+    engine.finish(healthy)
+    assert engine.attempts(poisoned) == []
+    engine.run(1_300, step_s=100)
+    assert engine.reload(poisoned).state == "expired"
 
 
 def test_a_wish_to_cancel_outlives_the_execution_deadline(engine: Engine) -> None:
