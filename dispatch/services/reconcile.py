@@ -29,10 +29,13 @@ RING_AGAIN_AFTER = timedelta(minutes=1)
 
 
 def reconcile(now: datetime) -> Counter[str]:
-    """One look; how many of each it found."""
+    """One look; how many of each it found. What breaks on one attempt keeps it from no other."""
     found: Counter[str] = Counter()
     for lease in _expired(now):
-        found[_reconcile_lease(lease, now)] += 1
+        try:
+            found[_reconcile_lease(lease, now)] += 1
+        except Exception:
+            logger.exception("A lease could not be reconciled", extra={"attempt": lease.attempt.public_id})
     found["recover"] = _ring_due(A.SUBMISSION_UNCERTAIN, "dispatch.tasks.recover", now)
     found["fetch"] = sum(_ring_due(state, "dispatch.tasks.fetch", now) for state in (A.GENERATED, A.FETCHING))
     found["abandoned"] = _abandon_overdue(now)
@@ -117,8 +120,11 @@ def _abandon_overdue(now: datetime) -> int:
         state=A.OUTCOME_UNCERTAIN, uncertain_deadline_at__lte=now
     )[:BATCH]
     for attempt in overdue:
-        with transaction.atomic():
-            abandon(attempt, now)
+        try:
+            with transaction.atomic():
+                abandon(attempt, now)
+        except Exception:
+            logger.exception("An attempt could not be given up", extra={"attempt": attempt.public_id})
     return len(overdue)
 
 

@@ -8,9 +8,9 @@ import pytest
 
 from catalog.models import Channel
 from dispatch.lifecycle import AttemptState
-from dispatch.models import Attempt, Job, ProviderJob, SelectionRound
-from dispatch.services import dispatch_scan, submit
-from tests.engine import Engine
+from dispatch.models import Attempt, CapacityLease, Job, ProviderJob, SelectionRound
+from dispatch.services import dispatch_scan, reconcile, submit
+from tests.engine import VIDEO, Engine
 
 A = AttemptState
 
@@ -170,3 +170,24 @@ def test_a_wish_to_cancel_outlives_the_execution_deadline(engine: Engine) -> Non
         task.life = replace(task.life, cancelled_at=engine.now.timestamp())
     engine.finish(job, within_s=600)
     assert job.state == "cancelled"
+
+
+def test_a_lease_that_can_not_be_reconciled_stops_no_other(
+    engine: Engine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    first, second = engine.job(VIDEO), engine.job(VIDEO)
+    dispatch_scan.scan(engine.now)
+    poisoned = CapacityLease.objects.get(attempt__job=first)
+    look = reconcile._reconcile_lease
+
+    def fails_for_one(lease: CapacityLease, now: Any) -> str:
+        if lease.pk == poisoned.pk:
+            raise ZeroDivisionError
+        return look(lease, now)
+
+    monkeypatch.setattr(reconcile, "_reconcile_lease", fails_for_one)
+    engine.now += dispatch_scan.capacity.LEASE_TTL * 2
+    reconcile.reconcile(engine.now)
+    assert CapacityLease.objects.get(attempt__job=second).expires_at > engine.now
+    monkeypatch.undo()
+    assert reconcile.reconcile(engine.now)["rung_again"] == 1
