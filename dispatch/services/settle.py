@@ -1,5 +1,6 @@
 """The money and the evidence at the end of an attempt and of a job; called inside the move's transaction."""
 
+from copy import copy
 from datetime import datetime
 from typing import Any
 
@@ -99,12 +100,7 @@ def _final_cost(attempt: Attempt, move: Move) -> int | None:
 
 def settle_job(job: Job, now: datetime) -> None:
     """Gives the customer's reserve back and charges what was delivered, once."""
-    charge = 0
-    if job.state == JobState.SUCCEEDED:
-        charge = sale_price_micros(
-            job.public_model, job.request, job.actual_profile or job.requested_profile, job.customer.currency
-        )
-        charge = min(charge, job.reserved_micros)
+    charge = _charge(job) if job.state == JobState.SUCCEEDED else 0
     Job.objects.filter(pk=job.pk).update(charged_micros=charge)
     job.charged_micros = charge
     ledger.settle_credit(
@@ -116,6 +112,16 @@ def settle_job(job: Job, now: datetime) -> None:
         now,
         details=_delivered(job),
     )
+
+
+def _charge(job: Job) -> int:
+    """By the prices that the job was admitted under: a later change concerns later jobs."""
+    if job.actual_profile in ("", job.requested_profile):
+        return job.reserved_micros
+    model = copy(job.public_model)
+    model.price = model.revisions.get(number=job.model_revision).document["price"]
+    price = sale_price_micros(model, job.request, job.actual_profile, job.customer.currency)
+    return min(price, job.reserved_micros)
 
 
 def _delivered(job: Job) -> dict[str, Any]:

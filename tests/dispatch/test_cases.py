@@ -155,6 +155,18 @@ def test_a_job_that_can_not_be_routed_stops_no_other(engine: Engine, monkeypatch
     assert engine.reload(poisoned).state == "expired"
 
 
+def test_what_was_reserved_at_admission_is_charged_whatever_the_price_is_now(engine: Engine) -> None:
+    """S22: a price that an operator changes, or takes away, in between keeps no result from its customer."""
+    cheaper, gone = engine.job(), engine.job()
+    engine.drain()
+    model = cheaper.public_model
+    model.price = {"900": model.price["900"]}
+    model.save()
+    engine.finish(cheaper, gone)
+    assert {job.charged_micros for job in (cheaper, gone)} == {cheaper.reserved_micros}
+    assert balance(engine) == 1_000_000_000 - 2 * cheaper.reserved_micros
+
+
 def test_a_wish_to_cancel_outlives_the_execution_deadline(engine: Engine) -> None:
     """S18: what the customer asked for and the provider did is cancelled, not failed."""
     script(engine, "submit", run_s=-1)
