@@ -34,6 +34,7 @@ _ENTRIES = {
     "media",
     "static",
     "logs",
+    "benchmarks",
 }
 SECRETS = ("FRAMEYARD_SECRET_KEY", "FRAMEYARD_MASTER_KEYS")
 DEMO_API_KEY, DEMO_PASSWORD = "FRAMEYARD_DEMO_API_KEY", "FRAMEYARD_DEMO_PASSWORD"
