@@ -9,11 +9,11 @@ from typing import Final, Literal
 
 from billing.money import MICROS, written
 from billing.pricing import Bracket, Price
+from catalog.policy import PRIORITY_MAX
 from catalog.shape import ImageShape
 from dispatch.routing import filters, guardrails
 from dispatch.routing.explain import Note
 from dispatch.routing.router import route
-from dispatch.routing.shadow import MILLION
 from dispatch.routing.types import (
     Candidate,
     Channel,
@@ -24,8 +24,6 @@ from dispatch.routing.types import (
     RoutingInput,
     Supply,
 )
-
-MOST_PRIORITY: Final = MILLION
 
 # What a circuit may become, nearest to `disabled` first, with the successes that a recovery counts.
 _BETTER: Final[tuple[tuple[Health, int], ...]] = (
@@ -121,7 +119,7 @@ def _priority(
     if inputs.policy.order != "manual_priority":
         return
     for candidate in own:
-        yield from _other_priority(inputs, candidate, MOST_PRIORITY, candidate, wins)
+        yield from _other_priority(inputs, candidate, PRIORITY_MAX, candidate, wins)
     if winner is not None:
         yield from _other_priority(inputs, winner, 0, own[0], wins)
 

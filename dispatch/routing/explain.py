@@ -9,6 +9,7 @@ from typing import Any, Final
 
 from billing.money import written
 from dispatch.routing.reasons import KEYS, REASONS
+from dispatch.routing.snapshot import bindings_by_key
 
 TITLES: Final = (
     "Hard capability",
@@ -152,7 +153,7 @@ def _steps(recorded: Mapping[str, Any], places: Sequence[Place]) -> tuple[Step, 
 
 
 def _removals(recorded: Mapping[str, Any]) -> Iterator[Removal]:
-    bindings, findings = _bindings(recorded), recorded["evidence"]["findings"]
+    bindings, findings = bindings_by_key(recorded), recorded["evidence"]["findings"]
     for key, each in recorded["decision"]["candidates"].items():
         if each["verdict"] == "excluded":
             yield Removal(
@@ -167,7 +168,7 @@ def _removals(recorded: Mapping[str, Any]) -> Iterator[Removal]:
 
 
 def _places(recorded: Mapping[str, Any]) -> Iterator[Place]:
-    bindings, findings = _bindings(recorded), recorded["evidence"]["findings"]
+    bindings, findings = bindings_by_key(recorded), recorded["evidence"]["findings"]
     verdicts = recorded["decision"]["candidates"]
     placed = [key for key, finding in findings.items() if "position" in finding]
     for key in sorted(placed, key=lambda key: findings[key]["position"]):
@@ -184,15 +185,6 @@ def _places(recorded: Mapping[str, Any]) -> Iterator[Place]:
             free=verdict["free"],
             lost_by=KEYS[finding["lost_by"]] if "lost_by" in finding else "",
         )
-
-
-def _bindings(recorded: Mapping[str, Any]) -> dict[str, Mapping[str, Any]]:
-    """The bindings by candidate key."""
-    verdicts = recorded["decision"]["candidates"]
-    return {
-        each["supply"] if each["supply"] in verdicts else f"{each['supply']}@{each['tier']}": each
-        for each in recorded["bindings"]
-    }
 
 
 def _capability_notes(recorded: Mapping[str, Any]) -> tuple[Note, ...]:

@@ -13,7 +13,7 @@ from catalog.hashing import document_hash
 from catalog.policy import parse_policy
 from catalog.shape import ImageShape, Shape, VideoShape
 from dispatch.routing.router import route
-from dispatch.routing.snapshot import HASH_LENGTH, SCHEMA, canonical, snapshot
+from dispatch.routing.snapshot import HASH_LENGTH, SCHEMA, bindings_by_key, canonical, snapshot
 from dispatch.routing.types import (
     Candidate,
     Channel,
@@ -28,7 +28,6 @@ from dispatch.routing.types import (
     Statistics,
     Supply,
     Version,
-    candidate_keys,
     default_unknown_limit,
 )
 
@@ -74,7 +73,7 @@ def inputs_from_snapshot(recorded: Told, documents: Told) -> RoutingInput:
         refusals=_read_all(Refusal, recorded["refusals"]),
         rates={code: tuple(told["ratio"]) for code, told in rates},
         rate_versions={code: told["version"] for code, told in rates if told["version"]},
-        compile_refusals=_compile_refusals(recorded["bindings"]),
+        compile_refusals=_compile_refusals(recorded),
         request_hash=request["hash"],
     )
 
@@ -169,17 +168,13 @@ def _candidates(recorded: Told, supplies: Mapping[str, Supply]) -> tuple[Candida
             enabled=told.get("enabled", True),
             rule=rules[told["rule"]] if "rule" in told else None,
         )
-        for key, told in _by_key(recorded["bindings"])
+        for key, told in bindings_by_key(recorded).items()
     )
 
 
-def _compile_refusals(bindings: Sequence[Told]) -> dict[str, str]:
-    return {key: told["compile_refusal"] for key, told in _by_key(bindings) if "compile_refusal" in told}
-
-
-def _by_key(bindings: Sequence[Told]) -> Iterator[tuple[str, Told]]:
-    keys = candidate_keys((told["supply"], told["tier"]) for told in bindings)
-    return ((keys[told["supply"], told["tier"]], told) for told in bindings)
+def _compile_refusals(recorded: Told) -> dict[str, str]:
+    bindings = bindings_by_key(recorded).items()
+    return {key: told["compile_refusal"] for key, told in bindings if "compile_refusal" in told}
 
 
 def _differences(recorded: Any, again: Any, path: str) -> Iterator[str]:

@@ -24,6 +24,7 @@ from dispatch.routing.types import (
     Shadow,
     Supply,
     Version,
+    candidate_keys,
     default_unknown_limit,
 )
 
@@ -67,6 +68,12 @@ def snapshot(inputs: RoutingInput, decision: Decision) -> dict[str, Any]:
         "decision": _decision(inputs, decision),
         "evidence": _evidence(decision),
     }
+
+
+def bindings_by_key(recorded: Mapping[str, Any]) -> dict[str, Mapping[str, Any]]:
+    """What a snapshot tells of each binding, by the key of its candidate."""
+    keys = candidate_keys((told["supply"], told["tier"]) for told in recorded["bindings"])
+    return {keys[told["supply"], told["tier"]]: told for told in recorded["bindings"]}
 
 
 def _told(value: Any) -> dict[str, Any]:
