@@ -119,7 +119,7 @@ def _charge(job: Job) -> int:
     if job.actual_profile in ("", job.requested_profile):
         return job.reserved_micros
     model = copy(job.public_model)
-    model.price = model.revisions.get(number=job.model_revision).document["price"]
+    model.price = model.revisions.get(number=job.model_revision).document["model"]["price"]
     price = sale_price_micros(model, job.request, job.actual_profile, job.customer.currency)
     return min(price, job.reserved_micros)
 

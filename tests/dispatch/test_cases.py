@@ -1,12 +1,15 @@
 """Failures that users of such systems reported (S…), and faults that a day in production brings: each ends
 well here. The simulator's own log says what the provider saw."""
 
+import time
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
 import pytest
+from django.db import connection
 
-from catalog.models import Channel
+from catalog.models import Channel, PublicModel
 from dispatch.lifecycle import AttemptState
 from dispatch.models import Attempt, CapacityLease, Job, ProviderJob, SelectionRound
 from dispatch.services import dispatch_scan, reconcile, submit
@@ -203,3 +206,45 @@ def test_a_lease_that_can_not_be_reconciled_stops_no_other(
     assert CapacityLease.objects.get(attempt__job=second).expires_at > engine.now
     monkeypatch.undo()
     assert reconcile.reconcile(engine.now)["rung_again"] == 1
+
+
+def test_a_degraded_result_costs_the_lesser_price_of_its_admission(engine: Engine) -> None:
+    """S27: priced for what was delivered, and by the price that the customer was shown."""
+    Channel.objects.filter(slug="ark-singapore").update(state="disabled")
+    model = PublicModel.objects.get(slug="seedance-2.0-933")
+    model.bindings.get(tier="exact").supply.__class__.objects.filter(slug="beijing-seedance-2-0").update(
+        state="disabled"
+    )
+    job = engine.job()
+    engine.drain()
+    model.price = {"933": model.price["933"]}
+    model.save()
+    engine.finish(job)
+    assert (job.state, job.actual_profile) == ("succeeded", "900")
+    assert (job.reserved_micros, job.charged_micros) == (1_500_000, 1_100_000)
+    body = engine.api.get(f"/api/v1/jobs/{job.public_id}/").json()
+    assert body["degraded"] is True
+    assert balance(engine) == 1_000_000_000 - 1_100_000
+
+
+def _closing(work: Callable[[Any], Any]) -> Callable[[Any], Any]:
+    """Threads have a connection of their own, which ends with the work."""
+
+    def closed(given: Any) -> Any:
+        try:
+            return work(given)
+        finally:
+            connection.close()
+
+    return closed
+
+
+def _until_somebody_waits() -> None:
+    asked = "SELECT EXISTS (SELECT FROM pg_locks WHERE NOT granted)"
+    deadline = time.monotonic() + 20
+    with connection.cursor() as cursor:
+        while time.monotonic() < deadline:
+            cursor.execute(asked)
+            if cursor.fetchone()[0]:
+                return
+    raise AssertionError("nobody waits for a lock")
