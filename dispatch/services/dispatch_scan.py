@@ -74,7 +74,7 @@ def scan(now: datetime) -> int:
         except Unplaceable as broken:
             logger.exception("A job was set aside", extra={"job": broken.job.public_id})
             still_due = Job.objects.filter(pk=broken.job.pk, next_action_at__lte=now)
-            still_due.update(next_action_at=now + SET_ASIDE, waiting={"outcome": "defect"})
+            still_due.update(next_action_at=now + SET_ASIDE)
 
 
 def _scan(now: datetime) -> int:

@@ -3,16 +3,23 @@ well here. The simulator's own log says what the provider saw."""
 
 import time
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from copy import copy
 from dataclasses import replace
+from datetime import timedelta
 from typing import Any
 
 import pytest
-from django.db import connection
+from django.db import connection, transaction
+from django_q.models import OrmQ
 
+from billing.models import CreditEntry, ProviderUsageEntry
 from catalog.models import Channel, PublicModel
+from dispatch import tasks
 from dispatch.lifecycle import AttemptState
-from dispatch.models import Attempt, CapacityLease, Job, ProviderJob, SelectionRound
-from dispatch.services import dispatch_scan, reconcile, submit
+from dispatch.models import Attempt, CapacityLease, Job, ProviderEvent, ProviderJob, SelectionRound
+from dispatch.services import cancel, dispatch_scan, follow, reconcile, submit
+from health.models import Alert
 from tests.engine import VIDEO, Engine
 
 A = AttemptState
@@ -225,6 +232,169 @@ def test_a_degraded_result_costs_the_lesser_price_of_its_admission(engine: Engin
     body = engine.api.get(f"/api/v1/jobs/{job.public_id}/").json()
     assert body["degraded"] is True
     assert balance(engine) == 1_000_000_000 - 1_100_000
+
+
+def test_a_cancelled_second_attempt_touches_nothing_of_the_first(engine: Engine) -> None:
+    """S05: ids and money belong to attempts."""
+    script(engine, "submit", times=1, fail="InternalServiceError")
+    job = engine.job()
+    engine.drain()
+    while engine.attempts(job) != [A.FAILED]:
+        engine.now += timedelta(seconds=5)
+        tasks.poll()
+    booked = list(ProviderUsageEntry.objects.values_list("kind", "amount_micros"))
+    calls = posts(engine)
+    dispatch_scan.scan(engine.now)
+    assert engine.attempts(job) == [A.FAILED, A.READY]
+    engine.api.post(f"/api/v1/jobs/{job.public_id}/cancel/")
+    engine.run(20)
+    assert engine.attempts(job) == [A.FAILED, A.CANCELLED]
+    assert engine.reload(job).state == "cancelled"
+    assert posts(engine) == calls
+    assert not ProviderEvent.objects.filter(kind="cancel").exists()
+    assert list(ProviderUsageEntry.objects.values_list("kind", "amount_micros")) == booked
+    assert balance(engine) == 1_000_000_000
+
+
+def test_after_acceptance_all_calls_go_to_the_account_that_accepted(engine: Engine) -> None:
+    """S06: failing polls neither switch nor fail the job."""
+    script(engine, "submit", times=1, error="RateLimitExceeded.EndpointRPMExceeded")
+    script(engine, "status", times=2, error="InternalServiceError")
+    job = engine.job()
+    public_id = job.public_id
+    engine.finish(job)
+    assert engine.attempts(job) == [A.FAILED, A.SUCCEEDED]
+    first, second = Attempt.objects.filter(job=job).order_by("number")
+    assert {post["task_id"] != "" for post in engine.simulator.world.log()["posts"]} == {True, False}
+    assert posts(engine) == 2
+    assert ProviderJob.objects.get(attempt__job=job).channel_id == second.channel_id != first.channel_id
+    assert engine.api.get(f"/api/v1/jobs/{public_id}/").json()["state"] == "succeeded"
+
+
+@pytest.mark.parametrize(
+    ("word", "state"),
+    [
+        ("SUCCEEDED", "succeeded"),
+        (" succeed ", "succeeded"),
+        ("expired", "failed"),
+        ("Canceled", "failed"),
+        ("unknown", "running"),
+        ("", "running"),
+        ("polishing", "running"),
+    ],
+)
+def test_a_providers_words_are_read_as_they_are_meant(engine: Engine, word: str, state: str) -> None:
+    """S09: a word nobody knows changes nothing and is told to operators once."""
+    script(engine, "submit", sequence=[[0, "queued"], [5, word]])
+    job = engine.job()
+    engine.run(60, step_s=4)
+    assert engine.reload(job).state == state
+    told = Alert.objects.filter(code="unknown_provider_status")
+    assert told.count() == (1 if state == "running" else 0)
+    assert balance(engine) == 1_000_000_000 - (job.reserved_micros if state != "failed" else 0)
+
+
+def test_a_success_after_the_execution_deadline_is_delivered_and_booked_once(engine: Engine) -> None:
+    """S12."""
+    script(engine, "submit", run_s=3_900)
+    job = engine.job()
+    engine.run(3_700, step_s=200)
+    assert engine.attempts(job) == [A.OUTCOME_UNCERTAIN]
+    body = engine.api.get(f"/api/v1/jobs/{job.public_id}/").json()
+    assert (body["state"], body["delayed"]) == ("running", True)
+    assert CapacityLease.objects.get(attempt__job=job).state == "unknown"
+    engine.finish(job, within_s=900)
+    assert (job.state, job.charged_micros) == ("succeeded", job.reserved_micros)
+    assert ProviderUsageEntry.objects.filter(kind="settled").count() == 1
+
+
+def test_a_success_without_an_output_ends_at_once_and_costs_nothing(engine: Engine) -> None:
+    """S13: neither polled for ever nor charged."""
+    script(engine, "submit", without_output=True)
+    job = engine.job()
+    engine.finish(job, within_s=60)
+    assert (job.state, job.charged_micros) == ("failed", 0)
+    assert balance(engine) == 1_000_000_000
+
+
+def test_a_job_whose_worker_died_after_acceptance_goes_on_by_itself(
+    engine: Engine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """S15, faults 3 and 4: killed before the answer was stored; found, adopted and billed once."""
+    job = engine.job()
+    dispatch_scan.scan(engine.now)
+    attempt = Attempt.objects.get(job=job)
+    with monkeypatch.context() as killed:
+        killed.setattr(submit, "record_submission", lambda *given: None)
+        submit.submit(attempt.pk, lambda: engine.now)
+    OrmQ.objects.all().delete()
+    engine.finish(job)
+    assert engine.attempts(job) == [A.SUCCEEDED]
+    assert list(engine.accepted().values()) == [1]
+    assert ProviderUsageEntry.objects.filter(kind="settled").count() == 1
+
+
+def test_a_worker_that_died_before_the_first_byte_is_proved_to_have_sent_nothing(
+    engine: Engine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Fault 2."""
+    job = engine.job()
+    dispatch_scan.scan(engine.now)
+    submit._claim(Attempt.objects.get(job=job).pk, engine.now)
+    OrmQ.objects.all().delete()
+    engine.finish(job)
+    assert engine.attempts(job) == [A.FAILED, A.SUCCEEDED]
+    assert Attempt.objects.get(job=job, number=1).error_code == "not_created"
+    assert posts(engine) == 1
+
+
+def test_a_worker_that_slept_past_its_lease_sends_nothing(engine: Engine) -> None:
+    """Fault 7: the look before the first byte finds that the attempt was taken from it."""
+    job = engine.job()
+    dispatch_scan.scan(engine.now)
+    attempt = submit._claim(Attempt.objects.get(job=job).pk, engine.now)
+    assert attempt is not None
+    engine.now += timedelta(seconds=70)
+    reconcile.reconcile(engine.now)
+    outcome = submit._send(attempt, lambda: engine.now)
+    submit.record_submission(attempt, outcome, engine.now)
+    assert posts(engine) == 0
+    assert engine.attempts(job) == [A.FAILED]
+    engine.finish(job)
+    assert posts(engine) == 1
+
+
+def test_one_end_told_many_times_is_settled_once(engine: Engine) -> None:
+    """S20, fault 34: polls that overlap."""
+    job = engine.job()
+    engine.drain()
+    engine.now += timedelta(seconds=20)
+    attempt = Attempt.objects.select_related("channel", "supply", "provider_job", "job", "policy").get(
+        job=job
+    )
+    result = follow._ask(follow.access_to(attempt.channel), attempt.provider_job.provider_job_id)
+    with ThreadPoolExecutor(8) as pool:
+        list(pool.map(_closing(lambda _: follow.record_poll(copy(attempt), result, engine.now)), range(20)))
+    engine.finish(job)
+    assert ProviderUsageEntry.objects.filter(kind="settled").count() == 1
+    assert CreditEntry.objects.filter(job=job.public_id, kind="charge").count() == 1
+    assert balance(engine) == 1_000_000_000 - job.charged_micros
+
+
+def test_a_submission_and_a_cancellation_lock_in_one_order(engine: Engine) -> None:
+    """Fault 13: while a cancellation holds the job, a submission that waits for it holds no lease."""
+    job = engine.job()
+    dispatch_scan.scan(engine.now)
+    attempt = Attempt.objects.get(job=job)
+    with ThreadPoolExecutor(1) as pool:
+        with transaction.atomic():
+            Job.objects.select_for_update().get(pk=job.pk)
+            waiting = pool.submit(_closing(lambda _: submit._claim(attempt.pk, engine.now)), None)
+            _until_somebody_waits()
+            CapacityLease.objects.select_for_update(nowait=True).get(attempt=attempt)
+            cancel.cancel(job.pk, engine.now)
+        assert waiting.result() is None
+    assert engine.attempts(job) == [A.CANCELLED]
 
 
 def _closing(work: Callable[[Any], Any]) -> Callable[[Any], Any]:
