@@ -5,7 +5,7 @@ from urllib.parse import urlsplit
 
 from django.conf import settings
 from django.core.checks import CheckMessage, Error, Tags, Warning, register
-from django.core.exceptions import ValidationError
+from django.core.exceptions import ImproperlyConfigured, ValidationError
 from django.core.validators import validate_email
 
 from catalog.vault import VaultError, parse_master_keys
@@ -25,11 +25,15 @@ def environment_is_readable(**_: Any) -> list[CheckMessage]:
 
 @register()
 def secret_key_is_set(**_: Any) -> list[CheckMessage]:
-    if len(settings.SECRET_KEY) >= SECRET_KEY_LENGTH:
+    try:
+        length = len(settings.SECRET_KEY)
+    except ImproperlyConfigured:  # Django's own word for an empty one, which names no variable
+        length = 0
+    if length >= SECRET_KEY_LENGTH:
         return []
     return [
         Error(
-            f"FRAMEYARD_SECRET_KEY has {len(settings.SECRET_KEY)} characters, fewer than {SECRET_KEY_LENGTH}",
+            f"FRAMEYARD_SECRET_KEY has {length} characters, fewer than {SECRET_KEY_LENGTH}",
             hint="Set it to a long random text and keep it: sessions and queued tasks are signed with it.",
             id="frameyard.E002",
         )

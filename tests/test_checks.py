@@ -31,6 +31,14 @@ def test_good_settings_are_met_with_silence() -> None:
     assert ids() == []
 
 
+@pytest.mark.parametrize("key", ["", "too short"])
+def test_a_missing_or_short_secret_key_is_told_by_its_variable(settings: Any, key: str) -> None:
+    settings.SECRET_KEY = key
+    (finding,) = checks.secret_key_is_set()
+    assert finding.id == "frameyard.E002"
+    assert finding.msg.startswith(f"FRAMEYARD_SECRET_KEY has {len(key)} characters")
+
+
 @pytest.mark.parametrize("secret", ["", "secret", "whsec_!!!"])
 def test_a_webhook_needs_a_secret_that_can_sign(settings: Any, secret: str) -> None:
     settings.ALERT_WEBHOOK_SECRET = secret

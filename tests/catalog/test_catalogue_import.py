@@ -2,11 +2,13 @@
 
 import io
 import json
+import subprocess
 import sys
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
+from django.conf import settings
 from django.core.management import CommandError, call_command
 
 from billing.models import CostRuleVersion, CurrencyRateVersion
@@ -372,6 +374,12 @@ def test_check_names_file_line_and_path_and_ends_with_2(demo_file: Path) -> None
 def test_check_needs_neither_environment_nor_database(demo_file: Path, django_db_blocker: object) -> None:
     with django_db_blocker.block():  # type: ignore[attr-defined]
         assert "nothing is wrong" in catalogue("check", str(demo_file))
+
+
+def test_check_needs_no_settings_either(demo_file: Path) -> None:
+    command = [sys.executable, str(settings.BASE_DIR / "manage.py"), "catalogue", "check", str(demo_file)]
+    finished = subprocess.run(command, env={}, capture_output=True, text=True, check=False)
+    assert (finished.returncode, finished.stderr) == (0, "")
 
 
 @pytest.mark.usefixtures("environment")

@@ -28,6 +28,7 @@ class Command(BaseCommand):
     asks, and applies all of it or nothing; what the file does not name stays. Exit 2: the file is wrong."""
 
     help = "Export, import or check the catalogue as one YAML document (- for standard input or output)."
+    requires_system_checks: list[str] = []  # a file is checked where there are no settings yet
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         parser.add_argument("verb", choices=("export", "import", "check"))
@@ -36,6 +37,8 @@ class Command(BaseCommand):
         parser.add_argument("--dry-run", action="store_true", help="import: run it whole, then undo it")
 
     def handle(self, *_: Any, **options: Any) -> None:
+        if options["verb"] != "check":
+            self.check()
         try:
             {"export": self._export, "import": self._import, "check": self._check}[options["verb"]](options)
         except InvalidCatalogue as error:
