@@ -36,7 +36,9 @@ def reconcile(now: datetime) -> Counter[str]:
             found[_reconcile_lease(lease, now)] += 1
         except Exception:
             logger.exception("A lease could not be reconciled", extra={"attempt": lease.attempt.public_id})
-    found["recover"] = _ring_due(A.SUBMISSION_UNCERTAIN, "dispatch.tasks.recover", now)
+    found["recover"] = sum(
+        _ring_due(state, "dispatch.tasks.recover", now) for state in (A.SUBMISSION_UNCERTAIN, A.ABANDONED)
+    )
     found["fetch"] = sum(_ring_due(state, "dispatch.tasks.fetch", now) for state in (A.GENERATED, A.FETCHING))
     found["abandoned"] = _abandon_overdue(now)
     return +found

@@ -32,13 +32,18 @@ from dispatch.transport import transport_to
 logger = logging.getLogger(__name__)
 A = AttemptState
 LISTING_STARTS_BEFORE = timedelta(seconds=60)
+LATE_LOOK_AFTER = timedelta(minutes=15)
+LATE_LOOKS_EVERY = timedelta(hours=1)
+LATE_LOOKS_FOR = timedelta(days=1)
 
 
 def recover(attempt_id: int, clock: Callable[[], datetime]) -> None:
-    """One look-up for an attempt in `submission_uncertain`; records found, absent or cannot tell."""
+    """One look-up for an attempt in `submission_uncertain`; records found, absent or cannot tell.
+
+    Of one that was given up it only keeps what is found: its job has ended, its worst cost is booked."""
     attempt = (
         Attempt.objects.select_related("channel", "supply", "job", "policy", "cost_rule_version")
-        .filter(pk=attempt_id, state=A.SUBMISSION_UNCERTAIN)
+        .filter(pk=attempt_id, state__in=(A.SUBMISSION_UNCERTAIN, A.ABANDONED))
         .first()
     )
     now = clock()
@@ -48,7 +53,10 @@ def recover(attempt_id: int, clock: Callable[[], datetime]) -> None:
         _record_unsent(attempt, now)
         return
     result = _look(attempt, now)
-    record_recovery(attempt, result, clock())
+    if attempt.state == A.ABANDONED:
+        _record_late(attempt, result, clock())
+    else:
+        record_recovery(attempt, result, clock())
 
 
 def _look(attempt: Attempt, now: datetime) -> RecoverResult:
@@ -81,6 +89,15 @@ def record_recovery(attempt: Attempt, result: RecoverResult, now: datetime) -> N
                 _record_absence(attempt, now)
             case _:
                 _try_later(attempt, now)
+
+
+def _record_late(attempt: Attempt, result: RecoverResult, now: datetime) -> None:
+    given_up_at = attempt.finished_at or now
+    next_at = now + LATE_LOOKS_EVERY
+    is_over = isinstance(result, Found) or next_at > given_up_at + LATE_LOOKS_FOR
+    with transaction.atomic():
+        _keep(attempt, result, now)
+        Attempt.objects.filter(pk=attempt.pk).update(next_look_at=None if is_over else next_at)
 
 
 def _record_unsent(attempt: Attempt, now: datetime) -> None:
@@ -122,7 +139,8 @@ def _try_later(attempt: Attempt, now: datetime) -> None:
 
 def abandon(attempt: Attempt, now: datetime) -> None:
     """Nobody could find out in time: the job ends, the slot stays taken until its quarantine ends."""
-    moved = advance(Move(attempt.pk, attempt.state_version, A.ABANDONED, {"next_look_at": None}), now)
+    late = now + LATE_LOOK_AFTER if attempt.state == A.SUBMISSION_UNCERTAIN else None
+    moved = advance(Move(attempt.pk, attempt.state_version, A.ABANDONED, {"next_look_at": late}), now)
     if moved is None:
         return
     ends = max(now, attempt.execution_deadline_at or now) + timedelta(

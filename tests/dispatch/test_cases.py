@@ -325,7 +325,7 @@ def test_a_job_whose_worker_died_after_acceptance_goes_on_by_itself(
     dispatch_scan.scan(engine.now)
     attempt = Attempt.objects.get(job=job)
     with monkeypatch.context() as killed:
-        killed.setattr(submit, "record_submission", lambda *given: None)
+        killed.setattr(submit, "record_submission", lambda *_: None)
         submit.submit(attempt.pk, lambda: engine.now)
     OrmQ.objects.all().delete()
     engine.finish(job)
@@ -369,9 +369,8 @@ def test_one_end_told_many_times_is_settled_once(engine: Engine) -> None:
     job = engine.job()
     engine.drain()
     engine.now += timedelta(seconds=20)
-    attempt = Attempt.objects.select_related("channel", "supply", "provider_job", "job", "policy").get(
-        job=job
-    )
+    with_all = Attempt.objects.select_related("channel", "supply", "provider_job", "job", "policy")
+    attempt = with_all.get(job=job)
     result = follow._ask(follow.access_to(attempt.channel), attempt.provider_job.provider_job_id)
     with ThreadPoolExecutor(8) as pool:
         list(pool.map(_closing(lambda _: follow.record_poll(copy(attempt), result, engine.now)), range(20)))
@@ -395,6 +394,30 @@ def test_a_submission_and_a_cancellation_lock_in_one_order(engine: Engine) -> No
             cancel.cancel(job.pk, engine.now)
         assert waiting.result() is None
     assert engine.attempts(job) == [A.CANCELLED]
+
+
+def test_a_submission_that_was_given_up_is_looked_for_a_day_and_never_adopted_late(engine: Engine) -> None:
+    """S12: what is discovered late is kept and its worst cost stands; the customer's job stays ended."""
+    script(engine, "list", answer="not_json")
+    script(engine, "submit", answer="drop_after_acceptance")
+    job, never_found = engine.job(), engine.job()
+    engine.run(2_400, step_s=120)
+    assert engine.attempts(job) == engine.attempts(never_found) == [A.ABANDONED]
+    found = Attempt.objects.get(job=job).client_request_key
+    known = engine.simulator.world._tasks
+    for task in [task for task in known.values() if task.reference != found]:
+        del known[task.id]
+    engine.simulator.script({"rules": [{"when": {"call": "list"}, "do": {}}]})
+    engine.run(8_000, step_s=1_000)
+    assert ProviderEvent.objects.filter(attempt__job=job, kind="recover", outcome="found").count() == 1
+    assert Attempt.objects.get(job=job).next_look_at is None
+    assert Attempt.objects.get(job=never_found).next_look_at is not None
+    engine.run(90_000, step_s=3_000)
+    assert Attempt.objects.get(job=never_found).next_look_at is None
+    assert (engine.attempts(job), engine.reload(job).state) == ([A.ABANDONED], "failed")
+    assert ProviderUsageEntry.objects.filter(kind="settled", platform_loss=True).count() == 2
+    assert balance(engine) == 1_000_000_000
+    assert posts(engine) == 2
 
 
 def _closing(work: Callable[[Any], Any]) -> Callable[[Any], Any]:
