@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from django.conf import settings
 
 from catalog.models import Channel
-from catalog.vault import MasterKeys, parse_master_keys, seal, unseal
+from catalog.vault import MasterKeys, parse_master_keys, reseal, seal, unseal
 
 _SHOWN = 4
 _LEAST_TO_SHOW = 12  # characters: of a shorter secret the last four say too much
@@ -34,6 +34,13 @@ def store_credential(channel: Channel, credential: Credential) -> None:
 def read_credential(channel: Channel) -> str:
     """The secret itself, "" where the channel has none. Raises VaultError where it does not open."""
     return unseal(channel.credential, _row(channel), _keys()) if channel.credential else ""
+
+
+def reseal_credential(channel: Channel) -> bool:
+    """Puts the row's secret under the current master key; false where it is already. The caller saves."""
+    before = channel.credential
+    channel.credential = reseal(before, _row(channel), _keys())
+    return channel.credential != before
 
 
 def _row(channel: Channel) -> str:

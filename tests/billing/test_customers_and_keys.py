@@ -1,0 +1,52 @@
+"""The doors for customers, credit and keys, from the command line."""
+
+from io import StringIO
+
+import pytest
+from django.core.management import CommandError, call_command
+
+from billing.models import ApiKey, Customer
+from catalog.models import AuditEntry
+
+pytestmark = pytest.mark.django_db
+
+
+def run(*arguments: str) -> str:
+    output = StringIO()
+    call_command(*arguments, stdout=output)
+    return output.getvalue()
+
+
+def test_a_customer_is_made_once_and_deposits_add_up() -> None:
+    run("customer", "acme", "--group", "studio", "--deposit", "100.00", "--note", "invoice 7")
+    assert "balance 150.50 USD" in run("customer", "acme", "--deposit", "50.50")
+    assert Customer.objects.get().group.slug == "studio"
+    actions = AuditEntry.objects.order_by("id").values_list("action", flat=True)
+    assert list(actions) == ["create customer", "deposit credit", "deposit credit"]
+
+
+@pytest.mark.parametrize("amount", ["0", "-1", "1.0000001", "much"])
+def test_an_amount_that_is_no_deposit_makes_nothing(amount: str) -> None:
+    with pytest.raises(CommandError, match="deposit"):
+        run("customer", "acme", f"--deposit={amount}")
+    assert not Customer.objects.exists()
+
+
+def test_a_key_is_shown_once_listed_without_its_secret_and_revoked() -> None:
+    run("customer", "acme")
+    secret = run("api_key", "issue", "acme", "--scope", "read").strip().rpartition(" ")[2]
+    key = ApiKey.objects.get()
+    assert key.scopes == ["read"]
+    listed = run("api_key", "list", "acme")
+    assert key.public_id in listed
+    assert secret not in listed
+    assert secret not in str(list(AuditEntry.objects.values()))
+    run("api_key", "revoke", key.public_id)
+    assert "revoked" in run("api_key", "list", "acme")
+
+
+def test_a_customer_or_key_that_does_not_exist_is_named() -> None:
+    with pytest.raises(CommandError, match="no customer 'nobody'"):
+        run("api_key", "issue", "nobody")
+    with pytest.raises(CommandError, match="no key key_x"):
+        run("api_key", "revoke", "key_x")
