@@ -12,6 +12,7 @@ from typing import Any
 
 from django.conf import settings
 from django.db import transaction
+from django_q.tasks import async_task
 
 from catalog.providers.registry import adapter_for
 from catalog.providers.types import JobStatus, PollFailure, PollResult, ProviderError
@@ -131,6 +132,7 @@ def _record_status(attempt: Attempt, status: JobStatus, now: datetime) -> None:
             _continue(attempt, now, is_news)
         case _:
             _move_forward(attempt, _STATE_OF_STATUS[status.status], now)
+            _ask_to_cancel_again(attempt)
             _continue(attempt, now, is_news)
 
 
@@ -176,6 +178,13 @@ def _move_forward(attempt: Attempt, to: AttemptState, now: datetime) -> None:
     moved = advance(Move(attempt.pk, attempt.state_version, to), now)
     if moved is not None:
         attempt.state, attempt.state_version = moved.state, moved.state_version
+
+
+def _ask_to_cancel_again(attempt: Attempt) -> None:
+    """The provider still works on what it was never successfully asked to cancel."""
+    asked = attempt.events.filter(kind=ProviderEvent.Kind.CANCEL).exclude(outcome="failed")
+    if attempt.state == A.CANCEL_REQUESTED and not asked.exists():
+        async_task("dispatch.tasks.cancel_at_provider", attempt.pk, cluster="traffic")
 
 
 def _continue(attempt: Attempt, now: datetime, is_news: bool) -> None:

@@ -194,6 +194,19 @@ def test_a_wish_to_cancel_outlives_the_execution_deadline(engine: Engine) -> Non
     assert job.state == "cancelled"
 
 
+def test_a_cancellation_that_the_provider_did_not_hear_is_asked_for_again(engine: Engine) -> None:
+    """S18, fault 50: a failed call or a lost task does not let a queued job run after all."""
+    script(engine, "submit", queue_s=600)
+    script(engine, "cancel", times=1, error="InternalServiceError")
+    job = engine.job()
+    engine.drain()
+    engine.api.post(f"/api/v1/jobs/{job.public_id}/cancel/")
+    engine.finish(job, within_s=200)
+    assert (job.state, job.charged_micros) == ("cancelled", 0)
+    outcomes = ProviderEvent.objects.filter(kind="cancel").order_by("id").values_list("outcome", flat=True)
+    assert list(outcomes) == ["failed", "requested"]
+
+
 def test_a_lease_that_can_not_be_reconciled_stops_no_other(
     engine: Engine, monkeypatch: pytest.MonkeyPatch
 ) -> None:
