@@ -97,3 +97,10 @@ def renew(attempt_id: int, fence: int, now: datetime, until: datetime) -> bool:
             renewed_at=now, expires_at=until
         )
     )
+
+
+def hold_until_look(attempt: Attempt, next_look_at: datetime, now: datetime) -> None:
+    """From acceptance on the lease is the attempt's own: it lasts a little past the next look at it."""
+    CapacityLease.objects.filter(attempt=attempt, released_at=None).update(
+        renewed_at=now, expires_at=next_look_at + LEASE_TTL
+    )

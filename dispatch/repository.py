@@ -11,7 +11,7 @@ from dispatch.lifecycle import (
     attempt_sources,
     job_sources,
 )
-from dispatch.models import Attempt, Job
+from dispatch.models import Attempt, Job, ProviderEvent
 
 
 def move_attempt(attempt: Attempt, to: AttemptState, now: datetime, changes: dict[str, Any]) -> bool:
@@ -60,6 +60,15 @@ def lock_job_of(attempt_id: int) -> Job:
         Job.objects.select_for_update(of=("self",))
         .select_related("customer", "api_key", "public_model__policy")
         .get(attempts=attempt_id)
+    )
+
+
+def keep_event(
+    attempt: Attempt, kind: ProviderEvent.Kind, outcome: str, raw: dict[str, Any], now: datetime
+) -> None:
+    """Appends what the provider said, or what became of a look at it."""
+    ProviderEvent.objects.create(
+        attempt=attempt, channel=attempt.channel, kind=kind, outcome=outcome, raw=raw, at=now
     )
 
 

@@ -6,6 +6,7 @@ from datetime import datetime
 from catalog.providers.registry import adapter_for
 from dispatch.lifecycle import AttemptState
 from dispatch.models import Attempt, ProviderEvent
+from dispatch.repository import keep_event
 from dispatch.transport import transport_to
 
 
@@ -20,11 +21,4 @@ def cancel_at_provider(attempt_id: int, clock: Callable[[], datetime]) -> None:
         return
     with transport_to(attempt.channel) as transport:
         result = adapter_for(attempt.channel.provider).cancel(transport, attempt.provider_job.provider_job_id)
-    ProviderEvent.objects.create(
-        attempt=attempt,
-        channel=attempt.channel,
-        kind=ProviderEvent.Kind.CANCEL,
-        outcome=result.outcome,
-        raw=dict(result.raw),
-        at=clock(),
-    )
+    keep_event(attempt, ProviderEvent.Kind.CANCEL, result.outcome, dict(result.raw), clock())

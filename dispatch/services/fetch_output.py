@@ -23,7 +23,7 @@ from dispatch.outputs.addresses import origin_of
 from dispatch.outputs.limits import FetchLimits, MediaLimits
 from dispatch.outputs.rehosting import Rehosted, Rehosting, RehostOutcome
 from dispatch.outputs.storage import MediaStore, output_name
-from dispatch.repository import claim_attempt
+from dispatch.repository import claim_attempt, keep_event
 from dispatch.services import raise_alerts
 from dispatch.services.advance import advance
 from dispatch.transport import transport_to
@@ -150,14 +150,7 @@ def _retry_or_give_up(attempt: Attempt, why: str, now: datetime) -> None:
     fetches = int(attempt.recovery.get("fetches", 0)) + 1
     generated_at = attempt.generated_at or now
     with transaction.atomic():
-        ProviderEvent.objects.create(
-            attempt=attempt,
-            channel=attempt.channel,
-            kind=ProviderEvent.Kind.FETCH,
-            outcome="failed",
-            raw={"why": why, "fetches": fetches},
-            at=now,
-        )
+        keep_event(attempt, ProviderEvent.Kind.FETCH, "failed", {"why": why, "fetches": fetches}, now)
         if now - generated_at >= timedelta(seconds=settings.OUTPUT_FETCH_DEADLINE_S):
             error = ProviderError("supply", "supply", False, "output_expired", f"output lost: {why}")
             moved = advance(

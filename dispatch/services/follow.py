@@ -19,9 +19,9 @@ from catalog.providers.types import JobStatus, PollFailure, PollResult, Provider
 from catalog.vault import VaultError
 from dispatch import backoff, capacity
 from dispatch.lifecycle import AT_PROVIDER_STATES, AttemptState
-from dispatch.models import Attempt, CapacityLease, ProviderEvent, ProviderJob
+from dispatch.models import Attempt, ProviderEvent, ProviderJob
 from dispatch.moves import Move
-from dispatch.repository import claim_attempt
+from dispatch.repository import claim_attempt, keep_event
 from dispatch.services import raise_alerts
 from dispatch.services.advance import advance
 from dispatch.services.submit import record_generated
@@ -198,9 +198,7 @@ def _continue(attempt: Attempt, now: datetime, is_news: bool) -> None:
 def _look_again(attempt: Attempt, now: datetime, wait_s: float) -> None:
     at = now + timedelta(seconds=backoff.jittered(wait_s, random.random()))  # noqa: S311 - spreads load
     if claim_attempt(attempt, at):
-        CapacityLease.objects.filter(attempt=attempt, released_at=None).update(
-            renewed_at=now, expires_at=at + capacity.LEASE_TTL
-        )
+        capacity.hold_until_look(attempt, at, now)
 
 
 def _is_past_deadline(attempt: Attempt, now: datetime) -> bool:
@@ -225,11 +223,4 @@ def _give_up_hope(attempt: Attempt, why: str, now: datetime) -> None:
 
 
 def _keep(attempt: Attempt, outcome: str, raw: dict[str, Any], now: datetime) -> None:
-    ProviderEvent.objects.create(
-        attempt=attempt,
-        channel=attempt.channel,
-        kind=ProviderEvent.Kind.POLL,
-        outcome=outcome,
-        raw=raw,
-        at=now,
-    )
+    keep_event(attempt, ProviderEvent.Kind.POLL, outcome, raw, now)

@@ -10,17 +10,14 @@ from django.db import transaction
 from django.db.models import Count, Q
 from django_q.tasks import async_task
 
-from catalog.models import AdminState
-from catalog.providers.types import ProviderError
 from dispatch import capacity
 from dispatch.lifecycle import AT_PROVIDER_STATES, AttemptState, Slot
 from dispatch.models import Attempt, CapacityLease, LeaseState, Occupancy
-from dispatch.moves import Move
 from dispatch.repository import claim_attempt
 from dispatch.services import raise_alerts
 from dispatch.services.advance import advance, wake_dispatcher
 from dispatch.services.recover import abandon
-from dispatch.services.submit import record_uncertain
+from dispatch.services.submit import record_uncertain, stopped_by_supply
 
 logger = logging.getLogger(__name__)
 A = AttemptState
@@ -77,9 +74,9 @@ def _reconcile_lease(lease: CapacityLease, now: datetime) -> str:
 
 def _send_again(lease: CapacityLease, attempt: Attempt, now: datetime) -> str:
     """Nothing was sent: the lease goes to another worker under a new fence, and the task is rung again."""
-    if AdminState.DISABLED in (attempt.supply.state, attempt.channel.state):
-        error = ProviderError("capacity", "supply", True, "not_created", "disabled before it was sent")
-        advance(Move(attempt.pk, attempt.state_version, A.FAILED, error=error), now)
+    stopped = stopped_by_supply(attempt)
+    if stopped is not None:
+        advance(stopped, now)
         return "failed"
     _prolong(lease, now, new_fence=True)
     async_task("dispatch.tasks.submit", attempt.pk, cluster="traffic")

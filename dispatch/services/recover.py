@@ -1,6 +1,5 @@
 """Finds out what became of a submission whose answer was lost. It only ever looks; it never posts again."""
 
-import logging
 from collections.abc import Callable
 from datetime import datetime, timedelta
 
@@ -23,13 +22,12 @@ from dispatch import backoff, capacity
 from dispatch.lifecycle import AttemptState
 from dispatch.models import Attempt, CapacityLease, ProviderEvent
 from dispatch.moves import Move
-from dispatch.repository import claim_attempt
+from dispatch.repository import claim_attempt, keep_event
 from dispatch.services import raise_alerts
 from dispatch.services.advance import advance
 from dispatch.services.submit import record_acceptance
 from dispatch.transport import transport_to
 
-logger = logging.getLogger(__name__)
 A = AttemptState
 LISTING_STARTS_BEFORE = timedelta(seconds=60)
 LATE_LOOK_AFTER = timedelta(minutes=15)
@@ -129,7 +127,7 @@ def _fail_as_not_created(attempt: Attempt, why: str, now: datetime) -> None:
 
 
 def _try_later(attempt: Attempt, now: datetime) -> None:
-    """Raises the alert and gives up at the deadline; else waits longer each time."""
+    """Gives up at the deadline; until then waits longer each time."""
     deadline = attempt.uncertain_deadline_at
     if deadline is not None and now >= deadline:
         abandon(attempt, now)
@@ -162,17 +160,8 @@ def _wait(attempt: Attempt, now: datetime, seconds: float) -> None:
     at = now + timedelta(seconds=seconds)
     if claim_attempt(attempt, at):
         Attempt.objects.filter(pk=attempt.pk).update(recovery=attempt.recovery)
-        CapacityLease.objects.filter(attempt=attempt, released_at=None).update(
-            renewed_at=now, expires_at=at + capacity.LEASE_TTL
-        )
+        capacity.hold_until_look(attempt, at, now)
 
 
 def _keep(attempt: Attempt, result: RecoverResult, now: datetime) -> None:
-    ProviderEvent.objects.create(
-        attempt=attempt,
-        channel=attempt.channel,
-        kind=ProviderEvent.Kind.RECOVER,
-        outcome=type(result).__name__.lower(),
-        raw=result.evidence(),
-        at=now,
-    )
+    keep_event(attempt, ProviderEvent.Kind.RECOVER, type(result).__name__.lower(), result.evidence(), now)

@@ -32,7 +32,7 @@ from dispatch.heartbeat import CLAIM
 from dispatch.lifecycle import AttemptState
 from dispatch.models import Attempt, CapacityLease, Job, ProviderEvent, ProviderJob
 from dispatch.moves import Move
-from dispatch.repository import lock_job_of
+from dispatch.repository import keep_event, lock_job_of
 from dispatch.services.advance import advance
 from dispatch.services.cancel import request_cancel
 from dispatch.services.raise_alerts import submission_uncertain
@@ -86,10 +86,15 @@ def _guard(attempt: Attempt, now: datetime) -> Move | None:
         return Move(*wish, A.CANCELLED, access_revoked=True)
     if now >= job.dispatch_deadline_at:
         return Move(*wish, A.CANCELLED)
-    if AdminState.DISABLED in (attempt.supply.state, attempt.channel.state):
-        error = ProviderError("capacity", "supply", True, "not_created", "disabled before it was sent")
-        return Move(*wish, A.FAILED, error=error)
-    return None
+    return stopped_by_supply(attempt)
+
+
+def stopped_by_supply(attempt: Attempt) -> Move | None:
+    """The supply's side of the guard: what an operator disabled since is not sent to."""
+    if AdminState.DISABLED not in (attempt.supply.state, attempt.channel.state):
+        return None
+    error = ProviderError("capacity", "supply", True, "not_created", "disabled before it was sent")
+    return Move(attempt.pk, attempt.state_version, A.FAILED, error=error)
 
 
 def _send(attempt: Attempt, clock: Clock) -> SubmitOutcome:
@@ -160,9 +165,7 @@ def record_acceptance(attempt: Attempt, accepted: Accepted, now: datetime) -> bo
     except IntegrityError:
         record_uncertain(attempt, "body", "the provider answered with the id of another job", now)
         return False
-    CapacityLease.objects.filter(attempt=attempt, released_at=None).update(
-        renewed_at=now, expires_at=first_poll + capacity.LEASE_TTL
-    )
+    capacity.hold_until_look(attempt, first_poll, now)
     if accepted.outputs:
         provider_job.outputs = [locator.as_json() for locator in accepted.outputs]
         provider_job.completed_at = now
@@ -207,11 +210,4 @@ def record_uncertain(attempt: Attempt, stage: str, detail: str, now: datetime) -
 
 
 def _keep_event(attempt: Attempt, outcome: SubmitOutcome, now: datetime) -> None:
-    ProviderEvent.objects.create(
-        attempt=attempt,
-        channel=attempt.channel,
-        kind=ProviderEvent.Kind.SUBMIT,
-        outcome=type(outcome).__name__.lower(),
-        raw=outcome.evidence(),
-        at=now,
-    )
+    keep_event(attempt, ProviderEvent.Kind.SUBMIT, type(outcome).__name__.lower(), outcome.evidence(), now)
