@@ -73,3 +73,31 @@ class CostOverLimit(DispatchError):
     """The price is above the request's own `max_cost`."""
 
     code = "over_max_cost"
+
+
+class TakenByAnother(DispatchError):
+    """Another operator is on this attempt until `until_at`."""
+
+    code = "taken_by_another"
+
+    def __init__(self, operator: str, until_at: datetime) -> None:
+        self.operator, self.until_at = operator, until_at
+        super().__init__(f"{operator} is on it until {until_at:%H:%M} UTC. Take it over to decide it.")
+
+
+class AlreadyDecided(DispatchError):
+    """The attempt's outcome is no longer unknown: read what was found."""
+
+    code = "already_decided"
+
+
+class DecisionNeedsEvidence(DispatchError):
+    """The decision lacks what it must rest on; `field` says which."""
+
+    code = "decision_needs_evidence"
+
+
+class NotAtProvider(DispatchError):
+    """The provider did not confirm the job id, so it is not believed."""
+
+    code = "not_at_provider"

@@ -1,6 +1,7 @@
 """The work: jobs, their attempts and the evidence of each decision, slots, and results."""
 
 from dispatch.models.capacity import CapacityLease, LeaseState, Occupancy
+from dispatch.models.desk import DeskClaim
 from dispatch.models.job import Attempt, Job, ProviderJob, SelectionCount, SelectionRound, ServiceClass
 from dispatch.models.record import Asset, Bell, ProviderEvent, WorkerBeat
 
@@ -9,6 +10,7 @@ __all__ = [
     "Attempt",
     "Bell",
     "CapacityLease",
+    "DeskClaim",
     "Job",
     "LeaseState",
     "Occupancy",

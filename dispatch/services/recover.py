@@ -101,7 +101,7 @@ def _record_late(attempt: Attempt, result: RecoverResult, now: datetime) -> None
 def _record_unsent(attempt: Attempt, now: datetime) -> None:
     """The moment before the first byte was never recorded, and no byte leaves without that record."""
     with transaction.atomic():
-        _fail_as_not_created(attempt, "no byte was sent", now)
+        fail_as_not_created(attempt, "no byte was sent", now)
 
 
 def _record_absence(attempt: Attempt, now: datetime) -> None:
@@ -110,7 +110,7 @@ def _record_absence(attempt: Attempt, now: datetime) -> None:
     apart = timedelta(seconds=settings.RECOVERY_ABSENCE_READS_APART_S)
     send_over = (attempt.body_sent_at or now) + timedelta(seconds=settings.PROVIDER_DEADLINE_S)
     if first_read is not None and now - datetime.fromisoformat(first_read) >= apart:
-        _fail_as_not_created(attempt, "absent from two complete listings", now)
+        fail_as_not_created(attempt, "absent from two complete listings", now)
         return
     if first_read is None and now >= send_over:
         attempt.recovery = {**attempt.recovery, "absent_at": now.isoformat()}
@@ -120,7 +120,8 @@ def _record_absence(attempt: Attempt, now: datetime) -> None:
     _wait(attempt, now, max(1.0, min(wait_s, backoff.recovery_s(_tries(attempt) + 1, 0))))
 
 
-def _fail_as_not_created(attempt: Attempt, why: str, now: datetime) -> None:
+def fail_as_not_created(attempt: Attempt, why: str, now: datetime) -> None:
+    """Proved absent: the slot is free, and another supply may be tried."""
     error = ProviderError("capacity", "supply", True, "not_created", why)
     if advance(Move(attempt.pk, attempt.state_version, A.FAILED, {"next_look_at": None}, error), now):
         raise_alerts.submission_resolved(attempt, f"proved not created: {why}", now)

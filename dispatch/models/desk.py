@@ -1,0 +1,14 @@
+"""Who among the operators is on an uncertain attempt, so that two do not decide it against each other."""
+
+from django.db import models
+
+
+class DeskClaim(models.Model):
+    """One operator works on one attempt until `until_at`; taking over replaces it."""
+
+    attempt = models.OneToOneField("dispatch.Attempt", on_delete=models.CASCADE, related_name="desk_claim")
+    operator = models.CharField(max_length=150)  # a user's name
+    until_at = models.DateTimeField()
+
+    def __str__(self) -> str:
+        return f"{self.operator} on {self.attempt}"

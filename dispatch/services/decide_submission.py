@@ -1,0 +1,144 @@
+"""An operator decides what became of a submission that nobody could clear up by asking the provider.
+
+It exists (checked at the provider first), it does not exist, or it can't be found out. Nothing is posted
+again; what the decision moves is what the reconciler's own finding would have moved."""
+
+from collections.abc import Callable
+from datetime import datetime
+
+from django.db import transaction
+
+from catalog import audit
+from catalog.providers.registry import adapter_for
+from catalog.providers.types import Accepted, JobStatus, PollFailure, PollResult
+from catalog.vault import VaultError
+from dispatch.errors import AlreadyDecided, DecisionNeedsEvidence, NotAtProvider, TakenByAnother
+from dispatch.lifecycle import AttemptState
+from dispatch.models import Attempt, ProviderEvent, ProviderJob
+from dispatch.repository import keep_event, lock_job_of
+from dispatch.services import raise_alerts
+from dispatch.services.recover import abandon, fail_as_not_created
+from dispatch.services.submit import record_acceptance
+from dispatch.services.take_attempt import held_claim
+from dispatch.transport import transport_to
+
+A = AttemptState
+
+
+def provider_has_it(
+    attempt_id: int, provider_job_id: str, actor: audit.Actor, clock: Callable[[], datetime]
+) -> None:
+    """The attempt goes on under `provider_job_id`, once the provider has confirmed that it knows it.
+
+    Raises DecisionNeedsEvidence without an id or with one of another attempt, NotAtProvider when the
+    provider does not know it or does not answer, AlreadyDecided, TakenByAnother."""
+    provider_job_id = provider_job_id.strip()
+    attempt = _uncertain(attempt_id)
+    _refuse_used(attempt, provider_job_id)
+    status = _ask(attempt, provider_job_id)
+    now = clock()
+    with transaction.atomic():
+        attempt = _lock_for_decision(attempt_id, actor, now)
+        keep_event(
+            attempt,
+            ProviderEvent.Kind.RECOVER,
+            "found_by_operator",
+            {"job_id": provider_job_id, **status.raw},
+            now,
+        )
+        if not record_acceptance(
+            attempt, Accepted(provider_job_id, None, status.raw_status, (), status.raw), now
+        ):
+            raise DecisionNeedsEvidence(f"{provider_job_id} belongs to another attempt.", "provider_job_id")
+        raise_alerts.submission_resolved(attempt, f"{actor.name}: the provider has it", now)
+        _record(attempt, "exists", {"provider_job_id": provider_job_id}, actor, now)
+
+
+def provider_does_not_have_it(attempt_id: int, note: str, actor: audit.Actor, now: datetime) -> None:
+    """The attempt failed as not created: its slot is free, and the one switch may follow.
+
+    Raises DecisionNeedsEvidence without a note, AlreadyDecided, TakenByAnother."""
+    _refuse_empty(note, "note")
+    with transaction.atomic():
+        attempt = _lock_for_decision(attempt_id, actor, now)
+        fail_as_not_created(attempt, f"{actor.name} looked at the provider: {note}", now)
+        _record(attempt, "does not exist", {"note": note}, actor, now)
+
+
+def cannot_be_found_out(attempt_id: int, reason: str, actor: audit.Actor, now: datetime) -> None:
+    """The attempt is given up before its deadline: the job fails, the slot stays taken in quarantine, and
+    the cost is booked as our loss. Raises as `provider_does_not_have_it`."""
+    _refuse_empty(reason, "reason")
+    with transaction.atomic():
+        attempt = _lock_for_decision(attempt_id, actor, now)
+        abandon(attempt, now)
+        _record(attempt, "cannot be found out", {"reason": reason}, actor, now)
+
+
+def query_provider(attempt: Attempt, provider_job_id: str) -> PollResult:
+    """What the provider says of `provider_job_id` now; read-only, decides nothing."""
+    try:
+        connection = transport_to(attempt.channel)
+    except VaultError as error:
+        return PollFailure(False, None, f"the credential can't be opened: {error}")
+    with connection as transport:
+        return adapter_for(attempt.channel.provider).poll(transport, provider_job_id)
+
+
+def _uncertain(attempt_id: int) -> Attempt:
+    attempt = Attempt.objects.select_related("channel", "supply", "job", "policy", "cost_rule_version").get(
+        pk=attempt_id
+    )
+    if attempt.state != A.SUBMISSION_UNCERTAIN:
+        raise AlreadyDecided(f"{attempt.public_id} is {attempt.state} by now: there is nothing to decide.")
+    return attempt
+
+
+def _lock_for_decision(attempt_id: int, actor: audit.Actor, now: datetime) -> Attempt:
+    """The provider's own answer may have come while the form was open, or somebody else took it."""
+    lock_job_of(attempt_id)
+    attempt = _uncertain(attempt_id)
+    claim = held_claim(attempt, now)
+    if claim is not None and claim.operator != actor.name:
+        raise TakenByAnother(claim.operator, claim.until_at)
+    return attempt
+
+
+def _refuse_used(attempt: Attempt, provider_job_id: str) -> None:
+    _refuse_empty(provider_job_id, "provider_job_id")
+    other = (
+        ProviderJob.objects.filter(channel=attempt.channel, provider_job_id=provider_job_id)
+        .select_related("attempt")
+        .first()
+    )
+    if other is not None:
+        raise DecisionNeedsEvidence(
+            f"{provider_job_id} belongs to {other.attempt.public_id}.", "provider_job_id"
+        )
+
+
+def _ask(attempt: Attempt, provider_job_id: str) -> JobStatus:
+    answer = query_provider(attempt, provider_job_id)
+    if isinstance(answer, PollFailure):
+        said = "does not know it" if answer.not_found else f"did not answer: {answer.detail}"
+        raise NotAtProvider(f"{attempt.channel.slug} {said}.", "provider_job_id")
+    return answer
+
+
+def _refuse_empty(value: str, field: str) -> None:
+    if not value.strip():
+        raise DecisionNeedsEvidence("Say what this decision rests on.", field)
+
+
+def _record(
+    attempt: Attempt, decision: str, evidence: dict[str, str], actor: audit.Actor, now: datetime
+) -> None:
+    audit.record(
+        actor.name,
+        actor.source,
+        "decide submission",
+        f"attempt:{attempt.public_id}",
+        {"state": A.SUBMISSION_UNCERTAIN.value},
+        {"decision": decision, **evidence},
+        now,
+    )
