@@ -107,6 +107,12 @@ def listed(codes: Sequence[str], family: str) -> str:
 
 
 @register.filter
+def of(values: Mapping[str, Any], key: str) -> Any:
+    """The value of a key that only the template knows."""
+    return values.get(key)
+
+
+@register.filter
 def said(sentence: str, values: Mapping[str, Any] | None = None) -> str:
     """A sentence of a pure module, translated, with its values in place."""
     return _(sentence).format_map(values or {})

@@ -1,7 +1,8 @@
-"""Who may open what: the five roles are Django groups, and every view names the one it needs."""
+"""Who may do what: one table of roles and actions, and the decorator by which every view names its action."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import wraps
+from typing import Final
 
 from django.contrib.auth.models import AnonymousUser, User
 from django.contrib.auth.views import redirect_to_login
@@ -11,14 +12,25 @@ from django.utils import timezone
 
 from catalog.audit import record
 
-ROLES = ("viewer", "operator", "publisher", "finance", "admin")
+ROLES: Final = ("viewer", "operator", "publisher", "finance", "admin")
+# The roles are Django groups. An admin may do everything, since he gives the roles out.
+MATRIX: Final[Mapping[str, frozenset[str]]] = {
+    "read": frozenset(ROLES),
+    "acknowledge": frozenset({"operator", "admin"}),
+    "edit": frozenset({"operator", "admin"}),  # models, bindings, policies, supplies, channels
+    "settle": frozenset({"operator", "admin"}),  # uncertain attempts, refusals
+    "publish": frozenset({"publisher", "admin"}),
+    "withdraw": frozenset({"operator", "publisher", "admin"}),
+    "price": frozenset({"finance", "admin"}),  # cost rules, bills
+    "administer": frozenset({"admin"}),  # users, credentials, keys
+}
 _SAFE_METHODS = ("GET", "HEAD", "OPTIONS")
 
 type View = Callable[..., HttpResponseBase]
 
 
 def roles_of(user: User | AnonymousUser) -> frozenset[str]:
-    """The roles a signed-in person has. Every role reads; an admin has them all, since he gives them out.
+    """The roles a signed-in person has. Every role reads.
 
     One query a request: the answer is kept on the user."""
     known = getattr(user, "_console_roles", None)
@@ -33,37 +45,41 @@ def _roles(user: User | AnonymousUser) -> frozenset[str]:
         return frozenset()
     if user.is_superuser:
         return frozenset(ROLES)
-    named = set(user.groups.filter(name__in=ROLES).values_list("name", flat=True))  # type: ignore[union-attr]
-    if "admin" in named:
-        return frozenset(ROLES)
-    return frozenset(named | {"viewer"}) if named else frozenset()
+    return frozenset(user.groups.filter(name__in=ROLES).values_list("name", flat=True))  # type: ignore[union-attr]
 
 
-def role_required(role: str) -> Callable[[View], View]:
-    """The view is for people with `role`; others get 403, and a refused change is audited.
+def actions_of(user: User | AnonymousUser) -> frozenset[str]:
+    """What somebody may do: names of MATRIX."""
+    roles = roles_of(user)
+    return frozenset(action for action, allowed in MATRIX.items() if roles & allowed)
+
+
+def requires(action: str) -> Callable[[View], View]:
+    """The view is for those whose roles allow `action`; others get 403, and a refused change is audited.
 
     Somebody signed out is sent to the login page (a live region's request is answered with 401 instead)."""
+    allowed = MATRIX[action]
 
     def decorate(view: View) -> View:
         @wraps(view)
         def guarded(request: HttpRequest, *args: object, **kwargs: object) -> HttpResponseBase:
             if not request.user.is_authenticated:
                 return redirect_to_login(request.get_full_path())
-            if role not in roles_of(request.user):
-                _audit_refusal(request, role)
-                raise PermissionDenied(role)
+            if not roles_of(request.user) & allowed:
+                _audit_refusal(request, action)
+                raise PermissionDenied(action)
             response = view(request, *args, **kwargs)
             if isinstance(response, HttpResponse):
                 response.headers.setdefault("Cache-Control", "no-store")
             return response
 
-        guarded.needs_role = role  # type: ignore[attr-defined]
+        guarded.needs_action = action  # type: ignore[attr-defined]
         return guarded
 
     return decorate
 
 
-def _audit_refusal(request: HttpRequest, role: str) -> None:
+def _audit_refusal(request: HttpRequest, action: str) -> None:
     if request.method in _SAFE_METHODS:
         return
     record(
@@ -72,6 +88,6 @@ def _audit_refusal(request: HttpRequest, role: str) -> None:
         "refused change",
         f"address:{request.path}"[:120],
         None,
-        {"method": request.method, "needs": role},
+        {"method": request.method, "needs": action},
         timezone.now(),
     )

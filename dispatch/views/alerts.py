@@ -12,7 +12,7 @@ from catalog.audit import record
 from dispatch.queries import alert_list
 from dispatch.queries.search import find
 from dispatch.templatetags.console import clock_text
-from dispatch.views.access import role_required
+from dispatch.views.access import requires
 from dispatch.views.session import local_next
 from dispatch.views.shell import answer_beat, page
 from health.alerts import acknowledge
@@ -22,7 +22,7 @@ NOTE_LENGTH = 500
 
 
 @require_safe
-@role_required("viewer")
+@requires("read")
 def alerts(request: HttpRequest) -> HttpResponse:
     now = timezone.now()
     groups = alert_list.alert_groups(now)
@@ -32,7 +32,7 @@ def alerts(request: HttpRequest) -> HttpResponse:
 
 
 @require_safe
-@role_required("viewer")
+@requires("read")
 def alert(request: HttpRequest, alert_id: str) -> HttpResponse:
     now = timezone.now()
     found = _found(alert_id)
@@ -47,7 +47,7 @@ def alert(request: HttpRequest, alert_id: str) -> HttpResponse:
 
 
 @require_POST
-@role_required("operator")
+@requires("acknowledge")
 def acknowledge_alert(request: HttpRequest, alert_id: str) -> HttpResponse:
     """Records who and when. Twice, or by two people at once, records the first and says so."""
     found = _found(alert_id)
@@ -63,7 +63,7 @@ def acknowledge_alert(request: HttpRequest, alert_id: str) -> HttpResponse:
 
 
 @require_safe
-@role_required("viewer")
+@requires("read")
 def strips(request: HttpRequest) -> HttpResponse:
     """The beat of every page: what is critical and not acknowledged, in strips, header and navigation."""
     context = {

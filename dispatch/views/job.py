@@ -11,20 +11,20 @@ from dispatch.lifecycle import FINAL_JOB_STATES
 from dispatch.models import Asset, Job
 from dispatch.queries import job_story
 from dispatch.queries.timeline import timeline
-from dispatch.views.access import role_required
+from dispatch.views.access import requires
 from dispatch.views.explanation import explained
 from dispatch.views.request_words import facts_of
 from dispatch.views.shell import is_beat, page
 
 
 @require_safe
-@role_required("viewer")
+@requires("read")
 def job(request: HttpRequest, job_id: str) -> HttpResponse:
     return _job_page(request, _found(job_id), content=None)
 
 
 @require_POST
-@role_required("viewer")
+@requires("read")
 def content(request: HttpRequest, job_id: str) -> HttpResponse:
     """Shows what the customer wrote. It is personal data: that somebody looked is recorded."""
     job = _found(job_id)
@@ -43,7 +43,7 @@ def content(request: HttpRequest, job_id: str) -> HttpResponse:
 
 
 @require_safe
-@role_required("viewer")
+@requires("read")
 def output(_request: HttpRequest, job_id: str, asset_id: str) -> HttpResponseBase:
     """A delivered file, for operators."""
     asset = Asset.objects.filter(

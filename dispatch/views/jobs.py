@@ -12,14 +12,14 @@ from dispatch.lifecycle import JobState
 from dispatch.queries import job_list
 from dispatch.queries.job_list import JobFilter
 from dispatch.views import vocabulary
-from dispatch.views.access import role_required
+from dispatch.views.access import requires
 from dispatch.views.shell import is_beat, page
 
 _ROWS_HEADER = "Console-Rows"
 
 
 @require_safe
-@role_required("viewer")
+@requires("read")
 def jobs(request: HttpRequest) -> HttpResponse:
     now = timezone.now()
     wanted = job_list.parse_filter(request.GET)

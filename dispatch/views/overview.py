@@ -5,12 +5,12 @@ from django.utils import timezone
 from django.views.decorators.http import require_safe
 
 from dispatch.queries import needs
-from dispatch.views.access import role_required
+from dispatch.views.access import requires
 from dispatch.views.shell import page
 
 
 @require_safe
-@role_required("viewer")
+@requires("read")
 def overview(request: HttpRequest) -> HttpResponse:
     now = timezone.now()
     return page(request, "console/overview.html", {"overview": needs.overview(now)}, now)

@@ -5,13 +5,13 @@ from django.utils import timezone
 from django.views.decorators.http import require_safe
 
 from dispatch.queries import job_story
-from dispatch.views.access import role_required
+from dispatch.views.access import requires
 from dispatch.views.explanation import explained, record_of
 from dispatch.views.shell import page
 
 
 @require_safe
-@role_required("viewer")
+@requires("read")
 def selection_round(request: HttpRequest, job_id: str, number: int) -> HttpResponse:
     job = job_story.find_job(job_id)
     found = job and job_story.find_round(job, number)

@@ -5,11 +5,11 @@ from django.shortcuts import redirect, render
 from django.views.decorators.http import require_safe
 
 from dispatch.queries.search import find
-from dispatch.views.access import role_required
+from dispatch.views.access import requires
 
 
 @require_safe
-@role_required("viewer")
+@requires("read")
 def search(request: HttpRequest) -> HttpResponse:
     text = request.GET.get("q", "").strip()[:300]
     hits = find(text)

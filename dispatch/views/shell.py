@@ -15,7 +15,8 @@ from django.utils.translation import get_language
 
 from dispatch.queries.needs import unacknowledged_critical
 from dispatch.templatetags.console import clock_text
-from dispatch.views.access import roles_of
+from dispatch.views.access import actions_of
+from dispatch.views.navigation import SECTIONS, numbers
 
 THEMES: Final = ("light", "dark", "system")
 THEME_COOKIE: Final = "theme"
@@ -28,18 +29,18 @@ def shell(request: HttpRequest) -> dict[str, Any]:
     """Context processor: what `base.html` needs. The strips are asked for only where they are shown."""
     user = getattr(request, "user", None)
     language = get_language() or settings.LANGUAGE_CODE
-    return {
-        "shell": {
-            "environment": settings.ENVIRONMENT_NAME,
-            "is_production": settings.ENVIRONMENT_NAME == _PRODUCTION,
-            "lang": _LANG_TAGS.get(language, language),
-            "language": language,
-            "theme": theme_of(request),
-            "now": timezone.now(),
-            "roles": SimpleLazyObject(lambda: roles_of(user) if user else frozenset()),
-            "alarms": SimpleLazyObject(unacknowledged_critical),
-        }
+    values: dict[str, Any] = {
+        "environment": settings.ENVIRONMENT_NAME,
+        "is_production": settings.ENVIRONMENT_NAME == _PRODUCTION,
+        "lang": _LANG_TAGS.get(language, language),
+        "language": language,
+        "theme": theme_of(request),
+        "now": timezone.now(),
+        "may": SimpleLazyObject(lambda: actions_of(user) if user else frozenset()),
+        "alarms": SimpleLazyObject(unacknowledged_critical),
+        "sections": SECTIONS,
     }
+    return {"shell": values | {"numbers": SimpleLazyObject(lambda: numbers(values))}}
 
 
 def theme_of(request: HttpRequest) -> str:

@@ -1,0 +1,56 @@
+"""The pages of the console in their order: one line each, read by the menu, its keys and the help.
+
+`g` and then the key opens a page; the keys of the design, in the order of all pages: o a d m s c h y i j u
+f e r l b. A number beside a page says how many things wait there for a person, never how many exist."""
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+from django.utils.functional import Promise
+from django.utils.translation import gettext_lazy as _
+
+type Shell = Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class Page:
+    """`address` is the name of its URL, `within` those of the pages below it. `waiting` is asked on every
+    page and every beat: it must be cheap."""
+
+    address: str
+    title: str | Promise
+    key: str = ""
+    within: tuple[str, ...] = ()
+    waiting: Callable[[Shell], int] | None = None
+
+
+@dataclass(frozen=True)
+class Section:
+    title: str | Promise
+    pages: tuple[Page, ...]
+
+
+SECTIONS: Final = (
+    Section(
+        _("Now"),
+        (
+            Page("overview", _("Overview"), "o"),
+            Page("alerts", _("Alerts"), "a", ("alert",), lambda shell: len(shell["alarms"])),
+        ),
+    ),
+    Section(_("Routing"), ()),
+    Section(_("Work"), (Page("jobs", _("Jobs"), "j", ("job", "round")),)),
+    Section(_("Money"), ()),
+    Section(_("Installation"), ()),
+)
+
+
+def pages() -> Iterator[Page]:
+    for section in SECTIONS:
+        yield from section.pages
+
+
+def numbers(shell: Shell) -> dict[str, int]:
+    """How much waits for a person, by page, of those pages that can say."""
+    return {page.address: page.waiting(shell) for page in pages() if page.waiting}
