@@ -42,9 +42,15 @@ class Job(models.Model):
     content_fingerprint = models.CharField(
         max_length=64, blank=True, default="", db_default=""
     )  # what refusal memory knows it by
+    model_choice = models.JSONField(null=True)  # of routing mode auto: what each permitted model would do
+    call = models.CharField(max_length=20, default="jobs", db_default="jobs")  # the call that made it
+    synchronous = models.BooleanField(
+        default=False, db_default=False
+    )  # its request's own thread executes it; the scan only ends it at its deadline
     idempotency_key = models.CharField(max_length=200, null=True)  # noqa: DJ001 - NULLs never collide
     idempotency_hash = models.CharField(max_length=64, blank=True)  # of the body as posted
-    first_answer = models.TextField(blank=True)  # to repeat byte for byte
+    first_answer = models.TextField(blank=True)  # to repeat byte for byte; empty while there is none yet
+    first_status = models.PositiveSmallIntegerField(default=201, db_default=201)  # of the first answer
     service_class = models.CharField(max_length=11, choices=ServiceClass, default=ServiceClass.STANDARD)
 
     state = models.CharField(max_length=20, choices=_choices(JobState), default=JobState.QUEUED)
@@ -72,7 +78,7 @@ class Job(models.Model):
     class Meta:
         constraints = [
             models.UniqueConstraint(
-                fields=["customer", "idempotency_key"], name="one_job_per_idempotency_key"
+                fields=["customer", "call", "idempotency_key"], name="one_job_per_idempotency_key"
             ),
             models.CheckConstraint(condition=_final(FINAL_JOB_STATES), name="job_finished_iff_final"),
             models.CheckConstraint(

@@ -60,6 +60,16 @@ class Asset(models.Model):
     class Meta:
         constraints = [
             models.UniqueConstraint(fields=["attempt", "number"], name="one_asset_per_output"),
+            models.UniqueConstraint(
+                fields=["customer", "sha256"],
+                condition=models.Q(kind="input"),
+                name="one_input_per_customer_and_checksum",
+            ),
+            models.CheckConstraint(
+                condition=models.Q(kind="input", attempt=None)
+                | models.Q(kind="output", attempt__isnull=False),
+                name="asset_is_of_an_attempt_iff_output",
+            ),
             models.CheckConstraint(condition=models.Q(size_bytes__gt=0), name="asset_not_empty"),
         ]
 
