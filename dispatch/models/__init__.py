@@ -3,7 +3,7 @@
 from dispatch.models.capacity import CapacityLease, LeaseState, Occupancy
 from dispatch.models.desk import DeskClaim
 from dispatch.models.job import Attempt, Job, ProviderJob, SelectionCount, SelectionRound, ServiceClass
-from dispatch.models.record import Asset, Bell, ProviderEvent, WorkerBeat
+from dispatch.models.record import Asset, Bell, ProviderEvent, RejectedCallback, WorkerBeat
 
 __all__ = [
     "Asset",
@@ -16,6 +16,7 @@ __all__ = [
     "Occupancy",
     "ProviderEvent",
     "ProviderJob",
+    "RejectedCallback",
     "SelectionCount",
     "SelectionRound",
     "ServiceClass",

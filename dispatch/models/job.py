@@ -6,7 +6,13 @@ from django.db.models import Q
 from billing.models import ApiKey, CostRuleVersion, Customer
 from catalog.fields import PublicIdField
 from catalog.models import CapabilityVersion, Channel, DispatchPolicy, Modality, PublicModel, Supply, Tier
-from dispatch.lifecycle import FINAL_ATTEMPT_STATES, FINAL_JOB_STATES, AttemptState, JobState
+from dispatch.lifecycle import (
+    AT_PROVIDER_STATES,
+    FINAL_ATTEMPT_STATES,
+    FINAL_JOB_STATES,
+    AttemptState,
+    JobState,
+)
 
 
 def _choices(states: type[JobState] | type[AttemptState]) -> list[tuple[str, str]]:
@@ -204,6 +210,12 @@ class Attempt(models.Model):
             models.Index(
                 fields=["supply", "-finished_at"], name="attempt_of_supply"
             ),  # the rolling statistics
+            # what is to be polled, a channel's share of it
+            models.Index(
+                fields=["channel", "next_look_at", "id"],
+                condition=Q(state__in=sorted(state.value for state in AT_PROVIDER_STATES)),
+                name="attempt_to_poll",
+            ),
         ]
 
     def __str__(self) -> str:
@@ -225,6 +237,10 @@ class ProviderJob(models.Model):
     raw_failure = models.JSONField(null=True)
     usage = models.JSONField(default=dict)
     polls = models.PositiveIntegerField(default=0)
+    quiet_polls = models.PositiveIntegerField(
+        default=0, db_default=0
+    )  # since the last that said something new
+    failed_polls_in_a_row = models.PositiveIntegerField(default=0, db_default=0)
     not_found_in_a_row = models.PositiveSmallIntegerField(default=0)
     submitted_at = models.DateTimeField()
     polled_at = models.DateTimeField(null=True)

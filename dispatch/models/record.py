@@ -25,13 +25,42 @@ class ProviderEvent(models.Model):
     kind = models.CharField(max_length=8, choices=Kind)
     outcome = models.CharField(max_length=60)  # accepted, rejected, unknown, a status, found, absent …
     raw = models.JSONField(default=dict)
+    event_id = models.CharField(
+        max_length=200, blank=True, default="", db_default=""
+    )  # of a callback: the provider's own, or a hash of the body
     at = models.DateTimeField()
 
     class Meta:
+        constraints = [
+            models.UniqueConstraint(
+                fields=["channel", "event_id"],
+                condition=~models.Q(event_id=""),
+                name="one_event_per_event_id",
+            )
+        ]
         indexes = [models.Index(fields=["attempt", "id"], name="event_of_attempt")]  # the job page
 
     def __str__(self) -> str:
         return f"{self.kind}: {self.outcome}"
+
+
+class RejectedCallback(models.Model):
+    """A callback that proved nothing: only the newest are kept, since anybody can send one."""
+
+    provider = models.CharField(max_length=40)  # as called; need not exist
+    channel = models.ForeignKey(
+        Channel, null=True, on_delete=models.CASCADE, related_name="rejected_callbacks"
+    )
+    reason = models.CharField(max_length=200)
+    size_bytes = models.PositiveIntegerField()
+    sha256 = models.CharField(max_length=64)
+    at = models.DateTimeField()
+
+    class Meta:
+        indexes = [models.Index(fields=["at", "id"], name="rejected_callback_by_age")]  # trimming
+
+    def __str__(self) -> str:
+        return f"{self.provider}: {self.reason}"
 
 
 class Asset(models.Model):
@@ -56,8 +85,17 @@ class Asset(models.Model):
     duration_ms = models.PositiveIntegerField(null=True)
     path = models.CharField(max_length=300)  # below MEDIA_DIR
     created_at = models.DateTimeField()
+    expires_at = models.DateTimeField(null=True)  # kept until then, as the customer was told; null: for good
+    removed_at = models.DateTimeField(null=True)  # the file is gone, the row says what it was
 
     class Meta:
+        indexes = [
+            models.Index(
+                fields=["expires_at"],
+                condition=models.Q(removed_at=None, expires_at__isnull=False),
+                name="asset_to_remove",
+            )
+        ]
         constraints = [
             models.UniqueConstraint(fields=["attempt", "number"], name="one_asset_per_output"),
             models.UniqueConstraint(
