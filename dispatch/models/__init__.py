@@ -2,6 +2,7 @@
 
 from dispatch.models.capacity import CapacityLease, LeaseState, Occupancy
 from dispatch.models.desk import DeskClaim
+from dispatch.models.editing import FormReceipt, RefusedMeanwhile, WorkingCopy
 from dispatch.models.job import Attempt, Job, ProviderJob, SelectionCount, SelectionRound, ServiceClass
 from dispatch.models.record import Asset, Bell, ProviderEvent, RejectedCallback, WorkerBeat
 
@@ -11,14 +12,17 @@ __all__ = [
     "Bell",
     "CapacityLease",
     "DeskClaim",
+    "FormReceipt",
     "Job",
     "LeaseState",
     "Occupancy",
     "ProviderEvent",
     "ProviderJob",
+    "RefusedMeanwhile",
     "RejectedCallback",
     "SelectionCount",
     "SelectionRound",
     "ServiceClass",
     "WorkerBeat",
+    "WorkingCopy",
 ]
