@@ -214,6 +214,7 @@ PUBLIC_URL = env.text("PUBLIC_URL")  # where browsers find us; links in messages
 ALERT_WEBHOOK_URL = env.text("ALERT_WEBHOOK_URL")
 ALERT_WEBHOOK_SECRET = env.text("ALERT_WEBHOOK_SECRET")
 ALERT_EMAILS = env.words("ALERT_EMAILS")
+ALERT_RERAISE_AFTER_S = env.number("ALERT_RERAISE_AFTER_S", 1800, minimum=60)  # after an acknowledgement
 
 DEFAULT_FROM_EMAIL = env.text("MAIL_FROM", "frameyard@localhost")
 MAIL_SECURITY = env.text("MAIL_SECURITY", "none")

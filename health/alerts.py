@@ -44,6 +44,10 @@ SEVERITIES: Mapping[str, Severity] = {
     "latency_over_baseline": _WARNING,
 }
 
+_ACKNOWLEDGEMENT = ("acknowledged_at", "acknowledged_by", "note")
+_FIRST = ("first_acknowledged_at", "first_acknowledged_by", "first_note")
+_RERAISED = (*_ACKNOWLEDGEMENT, *_FIRST, "reraised_at", "reraises")
+
 
 def raise_alert(
     code: str, *, subject: str, dedupe_key: str, details: Mapping[str, Any], now: datetime
@@ -102,7 +106,39 @@ def resolve_unseen(codes: Collection[str], since: datetime, why: str, now: datet
         return Alert.objects.filter(pk__in=found).update(resolved_at=now, resolved_why=why)
 
 
+def resolve_all_but(code: str, dedupe_keys: Collection[str], why: str, now: datetime) -> int:
+    """Ends the open alerts of `code` whose condition was not found this time, and says how many."""
+    others = Alert.objects.unresolved().filter(code=code).exclude(dedupe_key__in=dedupe_keys)
+    return others.update(resolved_at=now, resolved_why=why)
+
+
+def open_subjects(code: str) -> set[str]:
+    """What the open alerts of `code` are about, as `kind:public id or slug`."""
+    return set(Alert.objects.unresolved().filter(code=code).values_list("subject", flat=True))
+
+
 def acknowledge(alert_id: int, by: str, note: str, now: datetime) -> bool:
     """Says who works on it; never resolves it. False: somebody was first, and their name stays."""
     waiting = Alert.objects.filter(pk=alert_id, acknowledged_at=None)
     return waiting.update(acknowledged_at=now, acknowledged_by=by, note=note) > 0
+
+
+def reraise_acknowledged(until: datetime, now: datetime) -> int:
+    """Raises critical alerts again that were acknowledged `until` then and still fire, and says how many.
+
+    It still fires: it is open, and was seen after somebody acknowledged it. What happened once and is not
+    seen again (a lost output, a frozen content) is in good hands. The first acknowledgement stays."""
+    still_fires = Alert.objects.unresolved().filter(
+        severity=Severity.CRITICAL, acknowledged_at__lte=until, last_seen_at__gt=F("acknowledged_at")
+    )
+    with transaction.atomic():
+        found = list(still_fires.select_for_update(skip_locked=True))
+        for alert in found:
+            if alert.first_acknowledged_at is None:
+                alert.first_acknowledged_at = alert.acknowledged_at
+                alert.first_acknowledged_by, alert.first_note = alert.acknowledged_by, alert.note
+            alert.acknowledged_at, alert.acknowledged_by, alert.note = None, "", ""
+            alert.reraised_at, alert.reraises = now, alert.reraises + 1
+            alert.save(update_fields=_RERAISED)
+            queue_deliveries(alert, now)
+    return len(found)

@@ -42,11 +42,14 @@ def targets() -> Targets:
 
 
 def queue_deliveries(alert: Alert, now: datetime) -> None:
-    """One row for each target, due at once; what is only information stays in the console."""
+    """One row for each target, due at once, of the alert's opening or of its last raising again; what is
+    only information stays in the console."""
     if alert.severity == Severity.INFO:
         return
     AlertDelivery.objects.bulk_create(
-        AlertDelivery(alert=alert, means=means, target=target, created_at=now, next_try_at=now)
+        AlertDelivery(
+            alert=alert, means=means, target=target, reraise=alert.reraises, created_at=now, next_try_at=now
+        )
         for means, target in targets().all()
     )
 
@@ -56,11 +59,12 @@ def next_try_at(tries: int, now: datetime) -> datetime | None:
     return now + RETRY_AFTER[tries - 1] if tries <= len(RETRY_AFTER) else None
 
 
-def message(alert: Alert) -> dict[str, Any]:
+def message(delivery: AlertDelivery) -> dict[str, Any]:
     """What a webhook carries: ids, numbers and a link."""
+    alert, is_first = delivery.alert, delivery.reraise == 0
     return {
-        "type": "alert.opened",
-        "timestamp": moment(alert.opened_at),
+        "type": "alert.opened" if is_first else "alert.reraised",
+        "timestamp": moment(alert.opened_at if is_first else delivery.created_at),
         "data": {
             "id": alert.public_id,
             "code": alert.code,
@@ -72,15 +76,17 @@ def message(alert: Alert) -> dict[str, Any]:
     }
 
 
-def body(alert: Alert) -> bytes:
-    return json.dumps(message(alert), separators=(",", ":")).encode()
+def body(delivery: AlertDelivery) -> bytes:
+    return json.dumps(message(delivery), separators=(",", ":")).encode()
 
 
-def subject_line(alert: Alert) -> str:
-    return f"[Frameyard {settings.ENVIRONMENT_NAME}] {alert.severity}: {alert.code} {alert.subject}"
+def subject_line(delivery: AlertDelivery) -> str:
+    alert, again = delivery.alert, "again " if delivery.reraise else ""
+    return f"[Frameyard {settings.ENVIRONMENT_NAME}] {again}{alert.severity}: {alert.code} {alert.subject}"
 
 
-def text(alert: Alert) -> str:
+def text(delivery: AlertDelivery) -> str:
+    alert = delivery.alert
     since = f"about {alert.subject}, since {moment(alert.opened_at)}"
     details = [f"{name}: {value}" for name, value in alert.details.items()]
     return "\n".join([f"{alert.code} ({alert.severity})", since, "", *details, "", link(alert)])

@@ -236,6 +236,12 @@ class Alert(models.Model):
     acknowledged_at = models.DateTimeField(null=True)
     acknowledged_by = models.CharField(max_length=150, blank=True)
     note = models.CharField(max_length=500, blank=True)
+    # Kept when the alert is raised again, which takes the acknowledgement itself away; empty until then.
+    first_acknowledged_at = models.DateTimeField(null=True)
+    first_acknowledged_by = models.CharField(max_length=150, blank=True, default="", db_default="")
+    first_note = models.CharField(max_length=500, blank=True, default="", db_default="")
+    reraised_at = models.DateTimeField(null=True)  # the last time
+    reraises = models.PositiveIntegerField(default=0, db_default=0)  # how often
     resolved_at = models.DateTimeField(null=True)
     resolved_why = models.CharField(max_length=300, blank=True)
 
@@ -255,6 +261,14 @@ class Alert(models.Model):
                 condition=Q(acknowledged_at=None, acknowledged_by="")
                 | (Q(acknowledged_at__isnull=False) & ~Q(acknowledged_by="")),
                 name="alert_acknowledged_iff_by",
+            ),
+            models.CheckConstraint(
+                condition=Q(
+                    reraises=0, reraised_at=None, first_acknowledged_at=None, first_acknowledged_by=""
+                )
+                | Q(reraises__gte=1, reraised_at__isnull=False, first_acknowledged_at__isnull=False)
+                & ~Q(first_acknowledged_by=""),
+                name="alert_reraised_after_an_acknowledgement",
             ),
             models.CheckConstraint(
                 condition=Q(resolved_at=None, resolved_why="")
@@ -294,6 +308,8 @@ class AlertDelivery(models.Model):
     alert = models.ForeignKey(Alert, on_delete=models.PROTECT, related_name="deliveries")
     means = models.CharField(max_length=7, choices=Means)
     target = models.CharField(max_length=300)  # address or URL
+    # 0: it tells of the opening; n: that the alert was raised again for the n-th time
+    reraise = models.PositiveIntegerField(default=0, db_default=0)
     state = models.CharField(max_length=9, choices=State, default=State.PENDING)
     tries = models.PositiveIntegerField(default=0)
     next_try_at = models.DateTimeField(null=True)
@@ -304,7 +320,9 @@ class AlertDelivery(models.Model):
     class Meta:
         verbose_name_plural = "alert deliveries"
         constraints = [
-            models.UniqueConstraint(fields=["alert", "means", "target"], name="one_delivery_per_target"),
+            models.UniqueConstraint(
+                fields=["alert", "means", "target", "reraise"], name="one_delivery_per_target"
+            ),
             models.CheckConstraint(
                 condition=Q(state="pending", next_try_at__isnull=False)
                 | (~Q(state="pending") & Q(next_try_at=None)),

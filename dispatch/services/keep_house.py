@@ -2,12 +2,14 @@
 
 from datetime import datetime, timedelta
 
+from django.conf import settings
+
 from dispatch.live_catalogue import live_catalogue
 from dispatch.models import Occupancy
 from dispatch.services import raise_alerts
 from dispatch.services.reconcile import recount
 from dispatch.unknown_slots import unknown_slots
-from health.alerts import resolve_unseen
+from health.alerts import reraise_acknowledged, resolve_unseen
 from health.services.end_outlived_refusals import end_outlived_refusals
 
 NO_SELECTION_FOR = timedelta(minutes=15)
@@ -19,6 +21,7 @@ def keep_house(now: datetime) -> None:
     _look_at_unknown_slots(now)
     quiet = "the model had no selection for 15 minutes"
     resolve_unseen(raise_alerts.OF_SELECTION, now - NO_SELECTION_FOR, quiet, now)
+    reraise_acknowledged(now - timedelta(seconds=settings.ALERT_RERAISE_AFTER_S), now)
 
 
 def _look_at_unknown_slots(now: datetime) -> None:

@@ -8,13 +8,13 @@ from datetime import datetime, timedelta
 import requests
 from django.core.mail import EmailMessage
 from django.db import connection, transaction
-from django.db.models import F
+from django.db.models import F, Q
 
 from health.deliveries import body, next_try_at, subject_line, targets, text
-from health.models import AlertDelivery
+from health.models import AlertDelivery, Severity
 from health.webhook_signature import SecretError, signature_headers
 
-SENDER_LOCK = 7_302  # advisory, of the session
+SENDER_LOCKS = {True: (7_302, 1), False: (7_302, 2)}  # advisory, of the session; by "is critical"
 BATCH = 8
 # A process that dies while sending leaves its rows to the next one after this: at least once, not at most.
 CLAIMED_FOR = timedelta(minutes=2)
@@ -24,30 +24,46 @@ State = AlertDelivery.State
 
 
 def deliver_alerts(now: datetime) -> int:
-    """Tries every delivery that is due, at most BATCH, and says how many arrived.
+    """Tries the deliveries that are due, and says how many arrived: all critical ones, then BATCH others.
 
-    None while another process sends: a receiver that hangs occupies one worker, never all of them."""
-    with _alone() as alone:
-        return sum(_deliver(delivery, now) for delivery in _claimed(now)) if alone else 0
+    None of a kind while another process sends that kind: a receiver that hangs occupies one worker of each,
+    and a critical message neither counts into a batch nor waits behind one that hangs on a warning."""
+    return _send_critical(now) + _send_others(now)
+
+
+def _send_critical(now: datetime) -> int:
+    """Goes on as long as the receiver takes them: for one that is down, the next bell is soon enough."""
+    arrived = 0
+    with _alone(SENDER_LOCKS[True]) as alone:
+        while alone and (of_batch := sum(_deliver(row, now) for row in _claimed(now, critical=True))):
+            arrived += of_batch
+    return arrived
+
+
+def _send_others(now: datetime) -> int:
+    with _alone(SENDER_LOCKS[False]) as alone:
+        return sum(_deliver(delivery, now) for delivery in _claimed(now, critical=False)) if alone else 0
 
 
 @contextmanager
-def _alone() -> Iterator[bool]:
+def _alone(lock: tuple[int, int]) -> Iterator[bool]:
     with connection.cursor() as cursor:
-        cursor.execute("SELECT pg_try_advisory_lock(%s)", [SENDER_LOCK])
+        cursor.execute("SELECT pg_try_advisory_lock(%s, %s)", lock)
         alone = bool(cursor.fetchone()[0])
         try:
             yield alone
         finally:
             if alone:
-                cursor.execute("SELECT pg_advisory_unlock(%s)", [SENDER_LOCK])
+                cursor.execute("SELECT pg_advisory_unlock(%s, %s)", lock)
 
 
-def _claimed(now: datetime) -> list[AlertDelivery]:
-    """Critical alerts first, each group oldest first."""
+def _claimed(now: datetime, *, critical: bool) -> list[AlertDelivery]:
+    """Oldest first."""
     with transaction.atomic():
         due = AlertDelivery.objects.filter(state=State.PENDING, next_try_at__lte=now)
-        in_order = due.select_related("alert").order_by("alert__severity", "next_try_at", "pk")
+        is_critical = Q(alert__severity=Severity.CRITICAL)
+        of_kind = due.filter(is_critical if critical else ~is_critical)
+        in_order = of_kind.select_related("alert").order_by("next_try_at", "pk")
         rows = list(in_order.select_for_update(skip_locked=True, of=("self",))[:BATCH])
         AlertDelivery.objects.filter(pk__in=[row.pk for row in rows]).update(
             tries=F("tries") + 1, next_try_at=now + CLAIMED_FOR
@@ -74,7 +90,7 @@ def _deliver(delivery: AlertDelivery, now: datetime) -> bool:
 def _post(delivery: AlertDelivery, now: datetime) -> str:
     """What went wrong, or nothing. The address is the installation's own setting, so it needs no guard
     against private networks; a redirect is no arrival."""
-    content = body(delivery.alert)
+    content = body(delivery)
     try:
         headers = signature_headers(delivery.public_id, content, targets().webhook_secret, now)
         with requests.post(
@@ -91,7 +107,7 @@ def _post(delivery: AlertDelivery, now: datetime) -> str:
 
 
 def _mail(delivery: AlertDelivery, _now: datetime) -> str:
-    mail = EmailMessage(subject_line(delivery.alert), text(delivery.alert), to=[delivery.target])
+    mail = EmailMessage(subject_line(delivery), text(delivery), to=[delivery.target])
     try:
         mail.send()
     except (OSError, smtplib.SMTPException) as error:

@@ -12,15 +12,20 @@ from django.core import mail
 from django.db import connection
 from django.db.backends.utils import CursorWrapper
 
-from health.alerts import raise_alert
+from catalog.audit import Actor
+from catalog.models import AuditEntry
+from health.alerts import acknowledge, raise_alert, reraise_acknowledged
 from health.deliveries import RETRY_AFTER
 from health.models import Alert, AlertDelivery
-from health.services.deliver_alerts import BATCH, CLAIMED_FOR, SENDER_LOCK, deliver_alerts
+from health.services.deliver_alerts import BATCH, CLAIMED_FOR, SENDER_LOCKS, deliver_alerts
+from health.services.redeliver import redeliver
 from health.webhook_signature import SecretError, signature_headers, signing_key
 from tests.alert_receiver import SECRET, Receiver, signature_of
 from tests.factories import NOW
+from tests.mail_server import mail_server
 
 pytestmark = pytest.mark.django_db
+SMTP = "django.core.mail.backends.smtp.EmailBackend"
 
 
 @contextmanager
@@ -122,12 +127,24 @@ def test_a_receiver_that_is_not_there_is_tried_again(settings: Any) -> None:
     assert AlertDelivery.objects.get().last_error == "ConnectionError"
 
 
-def test_critical_alerts_are_sent_before_all_others(receiver: Receiver) -> None:
+def test_critical_alerts_are_sent_first_and_count_into_no_batch(receiver: Receiver) -> None:
     for number in range(BATCH + 5):
         lost(f"w{number}", "stuck_attempt")
-    lost("c")
+    for number in range(BATCH + 5):
+        lost(f"c{number}")
+    assert deliver_alerts(NOW) == (BATCH + 5) + BATCH
+    severities = [told["data"]["severity"] for told in receiver.told()]
+    assert severities == ["critical"] * (BATCH + 5) + ["warning"] * BATCH
+
+
+def test_a_receiver_that_takes_nothing_is_not_asked_for_every_critical_message_at_once(
+    receiver: Receiver,
+) -> None:
+    receiver.status = 503
+    for number in range(BATCH + 5):
+        lost(f"c{number}")
     deliver_alerts(NOW)
-    assert json.loads(receiver.received[0][1])["data"]["severity"] == "critical"
+    assert len(receiver.received) == BATCH
 
 
 def test_a_sender_that_died_leaves_its_message_to_the_next(receiver: Receiver) -> None:
@@ -160,12 +177,66 @@ def test_a_secret_that_cannot_sign_is_refused(secret: str) -> None:
         signing_key(secret)
 
 
-def test_a_receiver_that_hangs_keeps_one_worker_only(receiver: Receiver) -> None:
-    """The first sender is still at it, in another session, when the second begins."""
-    lost()
+@pytest.mark.parametrize(("busy", "told"), [(True, ["warning"]), (False, ["critical"])])
+def test_a_receiver_that_hangs_keeps_one_worker_and_no_critical_message_behind_a_warning(
+    receiver: Receiver, busy: bool, told: list[str]
+) -> None:
+    """Another session is still at it: with the critical messages, or with the others."""
+    lost("c"), lost("w", "stuck_attempt")
     with another_session() as other:
-        other.execute("SELECT pg_advisory_lock(%s)", [SENDER_LOCK])
-        assert deliver_alerts(NOW) == 0
-        assert not receiver.received
-        other.execute("SELECT pg_advisory_unlock(%s)", [SENDER_LOCK])
+        other.execute("SELECT pg_advisory_lock(%s, %s)", SENDER_LOCKS[busy])
         assert deliver_alerts(NOW) == 1
+        assert [each["data"]["severity"] for each in receiver.told()] == told
+        other.execute("SELECT pg_advisory_unlock(%s, %s)", SENDER_LOCKS[busy])
+        assert deliver_alerts(NOW) == 1
+
+
+def test_an_alert_that_is_raised_again_is_told_again(receiver: Receiver) -> None:
+    alert = lost()
+    deliver_alerts(NOW)
+    later = NOW + timedelta(minutes=30)
+    acknowledge(alert.pk, "li.m", "", NOW)
+    raise_alert(alert.code, subject=alert.subject, dedupe_key="1", details={}, now=later)
+    reraise_acknowledged(NOW, later)
+    assert deliver_alerts(later) == 1
+    assert [told["type"] for told in receiver.told()] == ["alert.opened", "alert.reraised"]
+    assert receiver.told()[1]["timestamp"] == later.isoformat().replace("+00:00", "Z")
+    assert len({headers["webhook-id"] for headers, _ in receiver.received}) == 2
+
+
+def test_s40e_what_was_given_up_is_sent_again_by_hand_under_the_same_id(receiver: Receiver) -> None:
+    receiver.status = 500
+    lost()
+    now, by = NOW, Actor("li.m", "console")
+    for wait in (*RETRY_AFTER, timedelta(0)):
+        deliver_alerts(now)
+        now += wait
+    delivery = AlertDelivery.objects.get()
+    receiver.status = 204
+    assert redeliver(delivery.public_id, by, now)
+    assert not redeliver(delivery.public_id, by, now)  # it is on its way
+    assert not redeliver("ald_unknown", by, now)
+    assert deliver_alerts(now) == 1
+    delivery.refresh_from_db()
+    assert (delivery.state, delivery.tries, delivery.delivered_at) == ("delivered", 1, now)
+    assert len({headers["webhook-id"] for headers, _ in receiver.received}) == 1
+    entry = AuditEntry.objects.get(action="send alert again")
+    assert (entry.before["state"], entry.before["last_error"]) == ("given_up", "HTTP 500")
+
+
+def test_mail_arrives_over_a_real_server_and_a_server_that_refuses_is_tried_again(settings: Any) -> None:
+    settings.ALERT_EMAILS = ["ops@example.org"]
+    alert = lost()
+    with mail_server() as server:
+        settings.MAILERS = {
+            "default": {"BACKEND": SMTP, "OPTIONS": {"host": "127.0.0.1", "port": server.port}}
+        }
+        server.refuses = True
+        assert deliver_alerts(NOW) == 0
+        assert AlertDelivery.objects.get().last_error.startswith("SMTP")
+        server.refuses = False
+        assert deliver_alerts(NOW + RETRY_AFTER[0]) == 1
+    sender, recipient, content = server.received[0]
+    assert (sender, recipient) == (settings.DEFAULT_FROM_EMAIL, "ops@example.org")
+    assert f"/console/alerts/{alert.public_id}/" in content
+    assert "critical: output_lost attempt:att_1" in content.replace("\r\n ", " ")

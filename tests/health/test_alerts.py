@@ -8,12 +8,20 @@ from typing import Any
 import pytest
 from django.db import DatabaseError, connection, transaction
 
-from health.alerts import SEVERITIES, acknowledge, raise_alert, resolve_alert, resolve_alerts
+from health.alerts import (
+    SEVERITIES,
+    acknowledge,
+    raise_alert,
+    reraise_acknowledged,
+    resolve_alert,
+    resolve_alerts,
+)
 from health.models import Alert
 from tests.factories import NOW, AlertFactory
 
 pytestmark = pytest.mark.django_db
-LATER = NOW + timedelta(minutes=5)
+LATER_BY = timedelta(minutes=5)
+LATER = NOW + LATER_BY
 
 
 def lost(number: int = 1, **values: Any) -> Alert:
@@ -83,6 +91,41 @@ def test_the_header_shows_critical_ones_until_somebody_acknowledges_them() -> No
     assert set(Alert.objects.needing_acknowledgement()) == {waiting, ended}
 
 
+HALF_AN_HOUR = timedelta(minutes=30)
+
+
+def test_a9_what_still_fires_after_the_time_is_raised_again_and_keeps_the_first_acknowledgement() -> None:
+    alert = lost()
+    acknowledge(alert.pk, "li.m", "restarting it", NOW)
+    lost(now=LATER)
+    assert reraise_acknowledged(NOW - timedelta(seconds=1), LATER) == 0  # too early
+    assert reraise_acknowledged(NOW, NOW + HALF_AN_HOUR) == 1
+    alert.refresh_from_db()
+    assert (alert.acknowledged_at, alert.acknowledged_by, alert.note) == (None, "", "")
+    assert (alert.first_acknowledged_at, alert.first_acknowledged_by) == (NOW, "li.m")
+    assert (alert.first_note, alert.reraises) == ("restarting it", 1)
+    assert Alert.objects.needing_acknowledgement().get() == alert
+
+    again_at = NOW + HALF_AN_HOUR
+    assert acknowledge(alert.pk, "wang.l", "mine now", again_at)
+    lost(now=again_at + LATER_BY)
+    assert reraise_acknowledged(again_at, again_at + HALF_AN_HOUR) == 1
+    alert.refresh_from_db()
+    assert (alert.first_acknowledged_by, alert.reraises) == ("li.m", 2)
+    assert alert.reraised_at == again_at + HALF_AN_HOUR
+
+
+def test_what_ended_what_was_not_seen_since_and_what_only_warns_is_not_raised_again() -> None:
+    ended, once = lost(1), lost(2)
+    warning = raise_alert("stuck_attempt", subject="attempt:att_1", dedupe_key="stuck", details={}, now=NOW)
+    for alert in (ended, once, warning):
+        acknowledge(alert.pk, "li.m", "", NOW)
+    lost(1, now=LATER)
+    raise_alert("stuck_attempt", subject="attempt:att_1", dedupe_key="stuck", details={}, now=LATER)
+    resolve_alert(ended.dedupe_key, "found", LATER)
+    assert reraise_acknowledged(NOW, NOW + HALF_AN_HOUR) == 0
+
+
 def test_a_code_nobody_knows_is_a_mistake_of_the_caller() -> None:
     with pytest.raises(KeyError):
         raise_alert("no_such_code", subject="x", dedupe_key="x", details={}, now=NOW)
@@ -112,6 +155,8 @@ def test_exactly_the_codes_that_must_not_wait_are_critical() -> None:
         {"acknowledged_by": "li.m"},
         {"resolved_at": NOW},
         {"resolved_why": "gone"},
+        {"reraises": 1, "reraised_at": NOW},  # and nobody acknowledged it before
+        {"first_acknowledged_at": NOW, "first_acknowledged_by": "li.m"},
         {"last_seen_at": NOW - timedelta(days=1)},
     ],
 )
@@ -127,15 +172,46 @@ def test_the_database_refuses_a_second_open_alert_of_one_key() -> None:
         AlertFactory(dedupe_key="one")
 
 
-@pytest.mark.django_db(transaction=True)
-def test_raised_by_eight_workers_at_once_it_is_one_alert_counted_eight_times() -> None:
-    def run(raise_one: Callable[[], Alert]) -> None:
+def at_once(*calls: Callable[[], Any]) -> list[Any]:
+    """Each in a thread and a session of its own."""
+
+    def run(call: Callable[[], Any]) -> Any:
         try:
-            raise_one()
+            return call()
         finally:
             connection.close()
 
-    with ThreadPoolExecutor(8) as pool:
-        for done in [pool.submit(run, lost) for _ in range(8)]:
-            done.result()
+    with ThreadPoolExecutor(len(calls)) as pool:
+        return [done.result() for done in [pool.submit(run, call) for call in calls]]
+
+
+@pytest.mark.django_db(transaction=True)
+def test_raised_by_eight_workers_at_once_it_is_one_alert_counted_eight_times() -> None:
+    at_once(*[lost] * 8)
     assert Alert.objects.get().count == 8
+
+
+@pytest.mark.django_db(transaction=True)
+def test_an_acknowledgement_that_races_the_end_and_a_new_sight_changes_neither() -> None:
+    """Whatever comes first, the ended alert stays ended and acknowledged, and no sight is lost."""
+    for number in range(8):
+        alert = lost(number)
+        at_once(
+            lambda pk=alert.pk: acknowledge(pk, "li.m", "", LATER),
+            lambda key=alert.dedupe_key: resolve_alert(key, "found", LATER),
+            lambda number=number: lost(number, now=LATER),
+        )
+        alert.refresh_from_db()
+        assert (alert.acknowledged_by, alert.resolved_why) == ("li.m", "found")
+        reopened = Alert.objects.unresolved().filter(dedupe_key=alert.dedupe_key).first()
+        assert alert.count + (reopened.count if reopened else 0) == 2
+
+
+@pytest.mark.django_db(transaction=True)
+def test_eight_workers_that_raise_it_again_raise_it_once() -> None:
+    alert = lost()
+    acknowledge(alert.pk, "li.m", "", NOW)
+    lost(now=LATER)
+    raised = at_once(*[lambda: reraise_acknowledged(NOW, NOW + HALF_AN_HOUR)] * 8)
+    alert.refresh_from_db()
+    assert (sum(raised), alert.reraises) == (1, 1)
