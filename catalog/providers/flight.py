@@ -6,6 +6,7 @@ answer that does not come. So the connection itself records the phase, and conne
 import os
 import socket
 import threading
+import time
 from collections.abc import Callable
 from types import TracebackType
 from typing import Any, Self
@@ -16,18 +17,33 @@ from urllib3.connection import HTTPConnection, HTTPSConnection
 from urllib3.connectionpool import HTTPConnectionPool, HTTPSConnectionPool
 from urllib3.response import BaseHTTPResponse
 
-from catalog.providers.types import Phase
+from catalog.providers.types import Phase, SendForbidden
+
+# Goes on while this process or the whole machine is stopped, and knows no steps.
+_CLOCK = getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC)
+
+
+def _now_s() -> float:
+    return time.clock_gettime(_CLOCK)
 
 
 class Departure(Exception):
-    """The deadline passed before the first byte: the request stays here."""
+    """The deadline passed: what of the request has not been written stays here."""
 
 
 class Flight:
     """One request. A watchdog shuts its socket down at the deadline, whatever it is doing then:
-    timeouts of sockets are per read, and a byte a second passes them for ever."""
+    timeouts of sockets are per read, and a byte a second passes them for ever.
 
-    def __init__(self, deadline_s: float, before_send: Callable[[], None] | None = None) -> None:
+    A process that was stopped goes on before its watchdog does, so each piece of the request is written
+    only after a look at the clock."""
+
+    def __init__(
+        self,
+        deadline_s: float,
+        before_send: Callable[[], None] | None = None,
+        departure_s: float = float("inf"),
+    ) -> None:
         self.phase: Phase = "connecting"
         self.status: int | None = None
         self.reached = False  # the connection stands, TLS perhaps not yet
@@ -35,6 +51,8 @@ class Flight:
         self.expired = False
         self._landed = False
         self._before_send = before_send
+        self._ends_at_s = _now_s() + deadline_s
+        self._departure_s = departure_s
         self._lock = threading.Lock()
         self._socket: socket.socket | None = None
         self._watchdog = threading.Timer(deadline_s, self._expire)
@@ -56,12 +74,20 @@ class Flight:
         self._watch(socket.socket(fileno=os.dup(connection.fileno())))
 
     def depart(self) -> None:
-        """Before the first byte: the caller's last word, and the deadline's."""
+        """Before the first byte: the caller's last word, and the clock's."""
+        asked_at_s = _now_s()
         if self._before_send is not None:
             self._before_send()
-        if self.expired:
-            raise Departure("the deadline passed before anything was sent")
+        self.go_on()
+        if _now_s() >= asked_at_s + self._departure_s:
+            raise SendForbidden("too long after the caller allowed it: this process was stopped in between")
         self.phase = "sending"
+
+    def go_on(self) -> None:
+        """Before each piece of the request."""
+        if self.expired or _now_s() >= self._ends_at_s:
+            self.expired = True
+            raise Departure("the deadline passed before everything was sent")
 
     def land(self) -> bool:
         """True when the whole response came before the deadline."""
@@ -123,6 +149,8 @@ class _Watched:
             if not flight.reached:
                 flight.take(self.sock)  # a kept connection
             flight.depart()
+        else:
+            flight.go_on()
         try:
             super().send(data)  # type: ignore[misc]
         except OSError:

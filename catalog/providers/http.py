@@ -42,12 +42,14 @@ _SHORTEST_SECRET_BYTES = 8  # a shorter one is a word of the demo, and may stand
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """Seconds and bytes. The deadline covers the whole call, from looking up the host to the last byte."""
+    """Seconds and bytes. The deadline covers the whole call, from looking up the host to the last byte.
+    The first byte leaves within `departure_s` of asking `before_send`, or stays here."""
 
     connect_timeout_s: float = 10
     read_timeout_s: float = 60
     deadline_s: float = 90
     max_response_bytes: int = 8 * 1024 * 1024
+    departure_s: float = 5
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,7 +135,7 @@ class Transport:
         before_send: Callable[[], None] | None = None,
     ) -> Exchange:
         url = self.access.base_url.rstrip("/") + path
-        with Flight(self.limits.deadline_s, before_send) as flight:
+        with Flight(self.limits.deadline_s, before_send, self.limits.departure_s) as flight:
             FlightAdapter.board(session, flight)
             try:
                 with session.request(

@@ -23,6 +23,7 @@ from dispatch.lifecycle import AttemptState
 from dispatch.models import Attempt, CapacityLease, ProviderEvent
 from dispatch.moves import Move
 from dispatch.repository import claim_attempt, keep_event
+from dispatch.sending import may_still_send
 from dispatch.services import raise_alerts
 from dispatch.services.advance import advance
 from dispatch.services.submit import record_acceptance
@@ -30,6 +31,7 @@ from dispatch.transport import transport_to
 
 A = AttemptState
 LISTING_STARTS_BEFORE = timedelta(seconds=60)
+CLOCKS_DIFFER_BY = timedelta(seconds=10)  # at most, of two workers' machines
 LATE_LOOK_AFTER = timedelta(minutes=15)
 LATE_LOOKS_EVERY = timedelta(hours=1)
 LATE_LOOKS_FOR = timedelta(days=1)
@@ -50,7 +52,11 @@ def recover(attempt_id: int, clock: Callable[[], datetime]) -> None:
     if attempt.body_sent_at is None:
         _record_unsent(attempt, now)
         return
+    # Asked before the look: what was sent while a listing was read may be in none.
+    sender_lives = may_still_send(attempt.pk)
     result = _look(attempt, now)
+    if sender_lives and isinstance(result, Absent):
+        result = CannotTell("the worker that may send it has not ended")
     if attempt.state == A.ABANDONED:
         _record_late(attempt, result, clock())
     else:
@@ -108,7 +114,8 @@ def _record_absence(attempt: Attempt, now: datetime) -> None:
     """A listing proves absence when it is read twice, apart, after the send deadline."""
     first_read = attempt.recovery.get("absent_at")
     apart = timedelta(seconds=settings.RECOVERY_ABSENCE_READS_APART_S)
-    send_over = (attempt.body_sent_at or now) + timedelta(seconds=settings.PROVIDER_DEADLINE_S)
+    sending = timedelta(seconds=settings.PROVIDER_DEADLINE_S) + CLOCKS_DIFFER_BY
+    send_over = (attempt.body_sent_at or now) + sending
     if first_read is not None and now - datetime.fromisoformat(first_read) >= apart:
         fail_as_not_created(attempt, "absent from two complete listings", now)
         return

@@ -33,6 +33,7 @@ from dispatch.lifecycle import AttemptState
 from dispatch.models import Attempt, CapacityLease, Job, ProviderEvent, ProviderJob
 from dispatch.moves import Move
 from dispatch.repository import keep_event, lock_job_of
+from dispatch.sending import Sender
 from dispatch.services.advance import advance
 from dispatch.services.cancel import request_cancel
 from dispatch.services.raise_alerts import submission_uncertain
@@ -105,15 +106,19 @@ def _send(attempt: Attempt, clock: Clock) -> SubmitOutcome:
         connection = transport_for_sending(channel)
     except VaultError as error:
         return Rejected(error_of(AUTH, f"the credential can't be opened: {error}"), "connecting")
-    with connection as transport:
+    with connection as transport, Sender(attempt.pk) as sender:
         return adapter.submit(
-            transport, plan, attempt.client_request_key, before_send=lambda: _before_send(attempt, clock())
+            transport,
+            plan,
+            attempt.client_request_key,
+            before_send=lambda: _before_send(attempt, sender, clock()),
         )
 
 
-def _before_send(attempt: Attempt, now: datetime) -> None:
+def _before_send(attempt: Attempt, sender: Sender, now: datetime) -> None:
     """Called when the connection stands and no byte is sent. A process that was stopped for a minute finds
     here that its lease ran out or that the reconciler took the attempt, and sends nothing."""
+    sender.announce()
     held = CapacityLease.objects.filter(attempt=attempt, released_at=None, expires_at__gt=now).exists()
     mine = Attempt.objects.filter(pk=attempt.pk, state=A.SUBMITTING, state_version=attempt.state_version)
     if not held or not mine.update(body_sent_at=now):

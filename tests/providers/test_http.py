@@ -181,6 +181,21 @@ def test_a_deadline_that_passes_while_the_caller_is_asked_keeps_the_request_here
     assert received == [b""]
 
 
+def test_a_process_that_was_stopped_after_it_was_allowed_to_send_sends_nothing(serve: Serve) -> None:
+    received: list[bytes] = []
+    finished = threading.Event()
+
+    def behaviour(connection: socket.socket) -> None:
+        received.append(connection.recv(10))
+        finished.set()
+
+    limits = Limits(deadline_s=5, departure_s=0.2)
+    exchange = post(http(serve(behaviour)), limits, before_send=lambda: time.sleep(0.3))
+    assert broken(exchange) == ("connecting", "forbidden")
+    assert finished.wait(2)
+    assert received == [b""]
+
+
 # --- perhaps it was sent -----------------------------------------------------------------------------
 
 
