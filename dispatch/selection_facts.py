@@ -8,6 +8,7 @@ from django.db import connection
 
 from dispatch import capacity
 from dispatch.capacity import Kind, Place, Subject
+from dispatch.held_channels import held_until
 from dispatch.live_catalogue import LiveCatalogue, ServedModel
 from dispatch.models import CapacityLease, Job, Occupancy
 from dispatch.refusals import at_supplies
@@ -35,11 +36,15 @@ class SelectionFacts:
     used_in_epoch: dict[Subject, int]
     pauses: dict[int, GroupPause]
     matches: dict[str, dict[int, Match]]  # refusal records, by fingerprint and supply
+    held: Mapping[str, datetime]  # channels that get nothing new before then, by slug
 
     def channels(self, model: ServedModel) -> dict[str, Condition]:
         return {
-            candidate.supply.channel.id: self._condition(
-                (Kind.CHANNEL.value, self._place(candidate.supply.id).channel_id), self.health.channels
+            candidate.supply.channel.id: self._or_held(
+                candidate.supply.channel.id,
+                self._condition(
+                    (Kind.CHANNEL.value, self._place(candidate.supply.id).channel_id), self.health.channels
+                ),
             )
             for candidate in model.candidates
         }
@@ -109,6 +114,10 @@ class SelectionFacts:
     def _place(self, supply: str) -> Place:
         return self.catalogue.supplies[supply].place
 
+    def _or_held(self, channel: str, condition: Condition) -> Condition:
+        until = self.held.get(channel)
+        return condition if until is None else replace(condition, not_before=until)
+
     def _condition(self, subject: Subject, health: Mapping[int, HealthFacts]) -> Condition:
         row, facts = self.occupancy[subject], health[subject[1]]
         return Condition(
@@ -143,6 +152,7 @@ def read_facts(
         _used_in_epoch(health),
         group_pauses({place.group_id for place in places if place.group_id is not None}, now),
         {fingerprint: dict(of_content) for fingerprint, of_content in matches.items()},
+        held_until(now),
     )
 
 

@@ -35,7 +35,9 @@ REASONS: Final[dict[str, Reason]] = {
     "channel_health_disabled": Reason(8, "The channel's health is set to disabled."),
     "supply_circuit_open": Reason(8, "The supply's circuit is open after failures."),
     "supply_health_disabled": Reason(8, "The supply's health is set to disabled."),
-    "not_before": Reason(9, "The provider asked to wait."),
+    "not_before": Reason(
+        9, "The provider asked to wait, or too many submissions of the channel end unknown."
+    ),
     "unknown_slots_full": Reason(9, "Too many slots are held by attempts whose outcome is not known."),
     "capacity_full": Reason(9, "No free slot in the group, the channel or the supply."),
     "no_price": Reason(10, "There is no price, or no exchange rate, for this request."),

@@ -29,6 +29,7 @@ from catalog.providers.types import (
 from catalog.vault import VaultError
 from dispatch import backoff, capacity
 from dispatch.heartbeat import CLAIM
+from dispatch.held_channels import is_held
 from dispatch.lifecycle import AttemptState
 from dispatch.models import Attempt, CapacityLease, Job, ProviderEvent, ProviderJob
 from dispatch.moves import Move
@@ -91,10 +92,15 @@ def _guard(attempt: Attempt, now: datetime) -> Move | None:
 
 
 def stopped_by_supply(attempt: Attempt) -> Move | None:
-    """The supply's side of the guard: what an operator disabled since is not sent to."""
-    if AdminState.DISABLED not in (attempt.supply.state, attempt.channel.state):
+    """The supply's side of the guard: what an operator disabled since is not sent to, nor a channel where
+    the outcomes of submissions pile up unknown."""
+    if AdminState.DISABLED in (attempt.supply.state, attempt.channel.state):
+        why = "disabled before it was sent"
+    elif is_held(attempt.channel.slug):
+        why = "held back before it was sent: too many submissions of the channel end unknown"
+    else:
         return None
-    error = ProviderError("capacity", "supply", True, "not_created", "disabled before it was sent")
+    error = ProviderError("capacity", "supply", True, "not_created", why)
     return Move(attempt.pk, attempt.state_version, A.FAILED, error=error)
 
 

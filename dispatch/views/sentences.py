@@ -53,7 +53,7 @@ EXPLANATION: Final = (
     _("The channel's health is set to disabled."),
     _("The supply's circuit is open after failures."),
     _("The supply's health is set to disabled."),
-    _("The provider asked to wait."),
+    _("The provider asked to wait, or too many submissions of the channel end unknown."),
     _("Too many slots are held by attempts whose outcome is not known."),
     _("No free slot in the group, the channel or the supply."),
     _("There is no price, or no exchange rate, for this request."),
