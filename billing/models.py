@@ -33,6 +33,9 @@ class Customer(models.Model):
     max_in_flight = models.PositiveIntegerField(default=1_000)  # jobs
     max_queued = models.PositiveIntegerField(default=10_000)  # jobs
     weight = models.PositiveIntegerField(default=1)  # share in the fair queue
+    project_priorities = models.JSONField(
+        default=dict, db_default={}, blank=True
+    )  # {project: level} of its own projects, as billing.priorities takes them
     created_at = models.DateTimeField(auto_now_add=True)
 
     class Meta:

@@ -4,6 +4,7 @@ from dispatch.models.capacity import CapacityLease, LeaseState, Occupancy
 from dispatch.models.desk import DeskClaim
 from dispatch.models.editing import FormReceipt, RefusedMeanwhile, WorkingCopy
 from dispatch.models.job import Attempt, Job, ProviderJob, SelectionCount, SelectionRound, ServiceClass
+from dispatch.models.queue import ClassTurn, Line, Lot, ProviderTime, TenantQueue
 from dispatch.models.record import Asset, Bell, ProviderEvent, RejectedCallback, WorkerBeat
 
 __all__ = [
@@ -11,18 +12,23 @@ __all__ = [
     "Attempt",
     "Bell",
     "CapacityLease",
+    "ClassTurn",
     "DeskClaim",
     "FormReceipt",
     "Job",
     "LeaseState",
+    "Line",
+    "Lot",
     "Occupancy",
     "ProviderEvent",
     "ProviderJob",
+    "ProviderTime",
     "RefusedMeanwhile",
     "RejectedCallback",
     "SelectionCount",
     "SelectionRound",
     "ServiceClass",
+    "TenantQueue",
     "WorkerBeat",
     "WorkingCopy",
 ]

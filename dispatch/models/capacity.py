@@ -3,6 +3,7 @@
 from django.db import models
 from django.db.models import F, Q
 
+from billing.models import Customer
 from catalog.fields import PublicIdField
 from catalog.models import CapacityGroup, Channel, Supply
 
@@ -21,6 +22,9 @@ class CapacityLease(models.Model):
     channel = models.ForeignKey(Channel, on_delete=models.PROTECT, related_name="leases")
     supply = models.ForeignKey(Supply, on_delete=models.PROTECT, related_name="leases")
     group = models.ForeignKey(CapacityGroup, null=True, on_delete=models.PROTECT, related_name="leases")
+    customer = models.ForeignKey(
+        Customer, null=True, on_delete=models.PROTECT, related_name="leases", db_index=False
+    )  # whose job it is, for the customer's own limit
     fence = models.PositiveIntegerField(default=1)  # grows when the lease is given to another process
     state = models.CharField(max_length=8, choices=LeaseState, default=LeaseState.LIVE)
     channel_epoch = models.PositiveIntegerField(default=0)
@@ -48,6 +52,7 @@ class CapacityLease(models.Model):
             models.Index(fields=["expires_at"], condition=Q(released_at=None), name="lease_unreleased"),
             models.Index(fields=["channel"], condition=Q(released_at=None), name="lease_of_channel"),
             models.Index(fields=["supply"], condition=Q(released_at=None), name="lease_of_supply"),
+            models.Index(fields=["customer"], condition=Q(released_at=None), name="lease_of_customer"),
         ]
 
     def __str__(self) -> str:

@@ -62,8 +62,16 @@ class Job(models.Model):
     state = models.CharField(max_length=20, choices=_choices(JobState), default=JobState.QUEUED)
     state_version = models.PositiveIntegerField(default=1)
     dispatch_deadline_at = models.DateTimeField()
-    next_action_at = models.DateTimeField(null=True)  # when the scan looks next; null: nothing for it to do
-    waiting = models.JSONField(null=True)  # why the last look chose nobody: {"outcome", "round"}
+    line = models.ForeignKey(
+        "Line", null=True, on_delete=models.PROTECT, related_name="jobs", db_index=False
+    )  # where it waits in the fair queue; null: not there
+    queue_at = models.DateTimeField(null=True)  # its arrival, as its project's priority moves it
+    project_priority = models.SmallIntegerField(default=0, db_default=0)  # frozen, of billing.priorities
+    estimated_ms = models.PositiveBigIntegerField(
+        default=0, db_default=0
+    )  # of a provider's time: what it costs in the fair queue; frozen
+    next_action_at = models.DateTimeField(null=True)  # when the scan looks at this job by itself; null: never
+    waiting = models.JSONField(null=True)  # why such a look chose nobody: {"outcome", "signature"}
     cancel_requested_at = models.DateTimeField(null=True)
     adopted_attempt = models.OneToOneField(
         "Attempt", null=True, on_delete=models.PROTECT, related_name="adopted_by"
@@ -99,6 +107,14 @@ class Job(models.Model):
             # the one-second scan
             models.Index(
                 fields=["next_action_at", "id"], condition=Q(next_action_at__isnull=False), name="job_due"
+            ),
+            models.Index(
+                fields=["line", "end_user", "queue_at", "id"],
+                condition=Q(line__isnull=False),
+                name="job_in_line",
+            ),  # the heads of the fair queue
+            models.Index(
+                fields=["dispatch_deadline_at"], condition=Q(line__isnull=False), name="job_parked_until"
             ),
             models.Index(fields=["-created_at", "-id"], name="job_newest"),  # the console's list
             models.Index(
