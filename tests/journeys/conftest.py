@@ -1,14 +1,22 @@
 """Journeys share the rows of the test's database with real processes, so nothing runs in a transaction."""
 
 import os
+import socket
+import sys
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
 from django.db import connection
+from django.utils import timezone
 
-from tests.journeys.processes import Running, database_url, manage, running
+from catalog.audit import Actor
+from catalog.simulator.scenario import Timing
+from catalog.simulator.server import Simulator
+from dispatch.services.import_catalogue import apply_import, plan_import
+from tests.engine import catalogue_environment
+from tests.journeys.processes import ROOT, Running, database_url, manage, running
 
 Start = Callable[..., Running]
 
@@ -24,3 +32,29 @@ def start(transactional_db: None, tmp_path: Path) -> Iterator[Start]:
             return stack.enter_context(running(manage(*arguments), environment | variables, output))
 
         yield start
+
+
+@pytest.fixture
+def simulator(transactional_db: None) -> Iterator[Simulator]:
+    with Simulator(timing=Timing(queue_s=0.2, run_s=1)) as running_simulator:
+        yield running_simulator
+
+
+@pytest.fixture
+def api(tmp_path: Path, simulator: Simulator) -> Iterator[str]:
+    """The address of a real web server on the test's database."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        address = f"127.0.0.1:{probe.getsockname()[1]}"
+    options = ["--bind", address, "--worker-class", "gthread", "--threads", "8", "--chdir", str(ROOT)]
+    environment = {**os.environ, "DATABASE_URL": database_url(connection.settings_dict["NAME"])}
+    command = [sys.executable, "-m", "gunicorn", *options, "config.wsgi"]
+    with running(command, environment, tmp_path / "web.log") as web:
+        web.says("Listening at", 60)
+        yield f"http://{address}/api/v1/"
+
+
+def load_catalogue(simulator: Simulator, text: str) -> None:
+    """Imports a catalogue file whose channels are accounts at `simulator`."""
+    plan = plan_import(text, catalogue_environment(simulator), timezone.now())
+    apply_import(plan, actor=Actor("test", "command"), now=timezone.now())
