@@ -33,12 +33,10 @@ class Place:
 
 def locked_occupancy(places: Iterable[Place]) -> dict[Subject, Occupancy]:
     """The counts of all `places`, locked until the transaction ends; missing rows are made."""
-    subjects = sorted({subject for place in places for subject in place.subjects()})
+    subjects = _subjects(places)
     if not subjects:
         return {}
-    condition = Q()
-    for kind in Kind.values:
-        condition |= Q(kind=kind, subject_id__in=[number for of, number in subjects if of == kind])
+    condition = _any_of(subjects)
     rows = _locked(condition)
     missing = [subject for subject in subjects if subject not in rows]
     if missing:
@@ -47,6 +45,25 @@ def locked_occupancy(places: Iterable[Place]) -> dict[Subject, Occupancy]:
         )
         rows = _locked(condition)
     return rows
+
+
+def seen_occupancy(places: Iterable[Place]) -> dict[Subject, Occupancy]:
+    """The counts as they are, without a lock; where nothing was counted yet, nothing is taken."""
+    subjects = _subjects(places)
+    rows = Occupancy.objects.filter(_any_of(subjects)) if subjects else []
+    found = {(row.kind, row.subject_id): row for row in rows}
+    return {each: found.get(each) or Occupancy(kind=each[0], subject_id=each[1]) for each in subjects}
+
+
+def _subjects(places: Iterable[Place]) -> list[Subject]:
+    return sorted({subject for place in places for subject in place.subjects()})
+
+
+def _any_of(subjects: Iterable[Subject]) -> Q:
+    condition = Q()
+    for kind in Kind.values:
+        condition |= Q(kind=kind, subject_id__in=[number for of, number in subjects if of == kind])
+    return condition
 
 
 def _locked(condition: Q) -> dict[Subject, Occupancy]:

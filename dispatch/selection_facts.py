@@ -9,7 +9,7 @@ from django.db import connection
 from dispatch import capacity
 from dispatch.capacity import Kind, Place, Subject
 from dispatch.held_channels import held_until
-from dispatch.live_catalogue import LiveCatalogue, ServedModel
+from dispatch.live_catalogue import LiveCatalogue, ServedModel, SupplyFacts
 from dispatch.models import CapacityLease, Job, Occupancy
 from dispatch.refusals import at_supplies
 from dispatch.routing.types import Condition, GroupCondition, Refusal, Statistics
@@ -22,6 +22,7 @@ from health.snapshot import GroupPause, HealthFacts, HealthSnapshot, group_pause
 STATISTICS_WINDOW = timedelta(days=1)
 STATISTICS_MAX_SAMPLES = 1_000
 _STATISTICS_KEPT_FOR = timedelta(seconds=10)
+_P95_KEPT_FOR = timedelta(minutes=1)
 
 
 @dataclass
@@ -136,14 +137,33 @@ def read_facts(
     """Locks the slots of every candidate of `models` until the transaction ends, then reads the rest.
 
     `fingerprints`: of the contents that are to be placed."""
-    supplies = [
-        catalogue.supplies[slug]
-        for slug in {candidate.supply.id for model in models for candidate in model.candidates}
-    ]
+    supplies = _supplies_of(catalogue, models)
     places = {supply.place for supply in supplies}
     occupancy = capacity.locked_occupancy(places)
-    health = health_snapshot({place.channel_id for place in places}, {place.supply_id for place in places})
     matches = matching_refusals(fingerprints, [supply.refusal_place for supply in supplies], now)
+    by_content = {fingerprint: dict(of_content) for fingerprint, of_content in matches.items()}
+    return _facts(catalogue, places, occupancy, by_content, now)
+
+
+def glance(catalogue: LiveCatalogue, models: Iterable[ServedModel], now: datetime) -> SelectionFacts:
+    """The same facts for somebody who only looks: without a lock, and for no content in particular."""
+    places = {supply.place for supply in _supplies_of(catalogue, models)}
+    return _facts(catalogue, places, capacity.seen_occupancy(places), {}, now)
+
+
+def _supplies_of(catalogue: LiveCatalogue, models: Iterable[ServedModel]) -> list[SupplyFacts]:
+    slugs = {candidate.supply.id for model in models for candidate in model.candidates}
+    return [catalogue.supplies[slug] for slug in slugs]
+
+
+def _facts(
+    catalogue: LiveCatalogue,
+    places: set[Place],
+    occupancy: dict[Subject, Occupancy],
+    matches: dict[str, dict[int, Match]],
+    now: datetime,
+) -> SelectionFacts:
+    health = health_snapshot({place.channel_id for place in places}, {place.supply_id for place in places})
     return SelectionFacts(
         catalogue,
         occupancy,
@@ -151,7 +171,7 @@ def read_facts(
         _statistics(catalogue, places, now),
         _used_in_epoch(health),
         group_pauses({place.group_id for place in places if place.group_id is not None}, now),
-        {fingerprint: dict(of_content) for fingerprint, of_content in matches.items()},
+        matches,
         held_until(now),
     )
 
@@ -196,12 +216,24 @@ def _statistics(catalogue: LiveCatalogue, places: set[Place], now: datetime) -> 
     kept = _kept_statistics.get(ids)
     if kept is None or not timedelta(0) <= now - kept[0] < _STATISTICS_KEPT_FOR:
         _kept_statistics.clear()
-        kept = _kept_statistics[ids] = (now, _read_statistics(ids, now))
+        kept = _kept_statistics[ids] = (now, read_statistics(ids, now))
     by_id = {facts.supply_id: slug for slug, facts in catalogue.supplies.items()}
     return {by_id[number]: statistics for number, statistics in kept[1].items()}
 
 
-def _read_statistics(ids: tuple[int, ...], now: datetime) -> dict[int, Statistics]:
+_kept_p95: dict[int, tuple[datetime, float | None]] = {}
+
+
+def p95_seconds(supply_id: int, now: datetime) -> float | None:
+    """How long the supply's newest successes took, all but a twentieth; None without any. Kept for a minute."""
+    kept = _kept_p95.get(supply_id)
+    if kept is None or not timedelta(0) <= now - kept[0] < _P95_KEPT_FOR:
+        kept = _kept_p95[supply_id] = (now, read_statistics((supply_id,), now)[supply_id].p95_s)
+    return kept[1]
+
+
+def read_statistics(ids: tuple[int, ...], now: datetime) -> dict[int, Statistics]:
+    """By supply; read anew."""
     with connection.cursor() as cursor:
         cursor.execute(
             _STATISTICS_SQL,
