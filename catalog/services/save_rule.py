@@ -30,7 +30,7 @@ def save_rule(facts: RuleFacts, *, actor: Actor, now: datetime) -> DegradationRu
     row = _filled(row or DegradationRule(slug=facts.slug), facts, now)
     row.save()
     audited = asdict(before) if before else None
-    after = asdict(facts) | {"withdrawn_models": _withdraw_models(row)}
+    after = asdict(facts) | {"withdrawn_models": _withdraw_models(row, actor, now)}
     record(actor.name, actor.source, "save rule", f"rule:{row.public_id}", audited, after, now)
     bump_revision()
     return row
@@ -42,11 +42,15 @@ def _refuse_another_transformation(before: RuleFacts, after: RuleFacts) -> None:
             raise CatalogueError(name, "a published rule keeps its transformation; make a new rule")
 
 
-def _withdraw_models(row: DegradationRule) -> list[str]:
+def _withdraw_models(row: DegradationRule, actor: Actor, now: datetime) -> list[str]:
+    """Each with an entry of its own, so that its page can say who took it out of production, and why."""
     models = PublicModel.objects.filter(published=True, bindings__degradation_rule=row).distinct()
-    slugs = sorted(models.values_list("slug", flat=True))
-    PublicModel.objects.filter(slug__in=slugs).update(enabled=False, published=False)
-    return slugs
+    ids = dict(models.order_by("slug").values_list("slug", "public_id"))
+    PublicModel.objects.filter(slug__in=ids).update(enabled=False, published=False)
+    after = {"enabled": False, "published": False, "because_of_rule": row.slug}
+    for public_id in ids.values():
+        record(actor.name, actor.source, "withdraw model", f"model:{public_id}", None, after, now)
+    return list(ids)
 
 
 def _filled(row: DegradationRule, facts: RuleFacts, now: datetime) -> DegradationRule:

@@ -7,7 +7,9 @@ from django.conf import settings
 from dispatch.live_catalogue import live_catalogue
 from dispatch.models import Occupancy
 from dispatch.services import raise_alerts
+from dispatch.services.answer_once import forget_receipts
 from dispatch.services.reconcile import recount
+from dispatch.services.watch_publication import watch_publication
 from dispatch.unknown_slots import unknown_slots
 from health.alerts import reraise_acknowledged, resolve_unseen
 from health.services.end_outlived_refusals import end_outlived_refusals
@@ -18,6 +20,8 @@ NO_SELECTION_FOR = timedelta(minutes=15)
 def keep_house(now: datetime) -> None:
     recount(now)
     end_outlived_refusals(now)
+    watch_publication(now)
+    forget_receipts(now)
     _look_at_unknown_slots(now)
     quiet = "the model had no selection for 15 minutes"
     resolve_unseen(raise_alerts.OF_SELECTION, now - NO_SELECTION_FOR, quiet, now)

@@ -10,6 +10,7 @@ from catalog.models import PublicModel
 from catalog.revision import bump_revision, expect_revision, lock_revision
 from dispatch.gate_evidence import gather
 from dispatch.gates import Gate, judge
+from dispatch.models import RefusedMeanwhile
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,6 +60,7 @@ def _open(row: PublicModel, actor: Actor, now: datetime) -> None:
     row.enabled = row.published = True
     row.published_revision = row.revision
     row.save(update_fields=["enabled", "published", "published_revision", "updated_at"])
+    RefusedMeanwhile.objects.filter(public_model=row).delete()
     record(
         actor.name, actor.source, "publish model", f"model:{row.public_id}", before, _publication(row), now
     )

@@ -183,6 +183,7 @@ ALERTS: Final[Words] = {
     "submission_uncertain": _("It is not known whether the provider accepted a submission."),
     "submission_abandoned": _("A submission was given up with its outcome unknown; it may have been paid."),
     "unknown_slots_full": _("Slots with unknown outcome have reached their limit."),
+    "model_not_published": _("A public model was saved and is not published: its customers are refused."),
     "lease_drift": _("Counted slots and leases disagree."),
     "replay_difference": _("A stored selection, routed again, comes out differently."),
     "output_lost": _("A generated output could not be stored and is lost."),
