@@ -12,7 +12,8 @@ from catalog.policy import parse_policy
 
 @dataclass(frozen=True, slots=True)
 class ChannelFacts:
-    """A channel but for its credential; concurrency and unknown limit in slots."""
+    """A channel but for its credential; concurrency and unknown limit in slots. `credential_expires` is the
+    credential's last day, an ISO date."""
 
     slug: str
     provider: str
@@ -23,6 +24,7 @@ class ChannelFacts:
     unknown_limit: int | None = None
     state: str = "enabled"
     config: Mapping[str, Any] = field(default_factory=dict)
+    credential_expires: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

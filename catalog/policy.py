@@ -37,6 +37,7 @@ class Policy:
     max_retry_after_wait_s: int = 30
     sync_total_timeout_s: int = 120
     max_platform_loss_micros: int | None = None
+    max_cost_per_success_micros: int | None = None  # above it an alert is raised; it stops nothing
 
 
 _AT_LEAST = {
@@ -51,7 +52,10 @@ _AT_LEAST = {
     "max_retry_after_wait_s": 0,
     "sync_total_timeout_s": 1,
     "max_platform_loss_micros": 0,
+    "max_cost_per_success_micros": 0,
 }
+
+_MAY_BE_ABSENT = ("max_cost_micros", "max_platform_loss_micros", "max_cost_per_success_micros")
 
 
 def parse_policy(parameters: Mapping[str, Any]) -> Policy:
@@ -106,7 +110,7 @@ def _decimal(name: str, value: Any) -> Decimal:
 
 
 def _whole(name: str, value: Any) -> int | None:
-    if value is None and name in ("max_cost_micros", "max_platform_loss_micros"):
+    if value is None and name in _MAY_BE_ABSENT:
         return None
     if not isinstance(value, int) or isinstance(value, bool):
         raise PolicyError(f"{name}: {value!r} is not a whole number")

@@ -16,6 +16,7 @@ def channel_facts(row: Channel) -> ChannelFacts:
         unknown_limit=row.unknown_limit,
         state=row.state,
         config=row.config,
+        credential_expires=row.credential_expires_on.isoformat() if row.credential_expires_on else None,
     )
 
 

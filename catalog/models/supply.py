@@ -62,6 +62,7 @@ class Channel(models.Model):
     credential = models.TextField(blank=True)  # sealed by catalog.vault; never leaves the process unsealed
     credential_hint = models.CharField(max_length=4, blank=True)  # its last four characters
     credential_reference = models.CharField(max_length=120, blank=True)  # "env:NAME" it was imported from
+    credential_expires_on = models.DateField(null=True, blank=True)  # its last day, where it has one
     account = models.CharField(max_length=120, blank=True)  # as declared; groups channels
     capacity_group = models.ForeignKey(
         CapacityGroup, null=True, blank=True, on_delete=models.PROTECT, related_name="channels"

@@ -1,7 +1,7 @@
 """Creates or changes a channel, with the group that shares its real limit."""
 
 from dataclasses import asdict
-from datetime import datetime
+from datetime import date, datetime
 from typing import Any
 
 from django.db import transaction
@@ -48,11 +48,21 @@ def _changed(row: Channel, facts: ChannelFacts) -> Channel:
     if row.provider and row.provider != facts.provider:
         # Attempts under way are polled by the channel's adapter.
         raise CatalogueError("provider", f"a channel keeps its provider ({row.provider}); make a new channel")
-    for name, value in asdict(facts).items():
+    values = asdict(facts)
+    expires = values.pop("credential_expires")
+    for name, value in values.items():
         setattr(row, name, value)
+    row.credential_expires_on = _date(expires)
     row.capacity_group = _group(facts)
     row.revision += 1
     return row
+
+
+def _date(expires: str | None) -> date | None:
+    try:
+        return date.fromisoformat(expires) if expires else None
+    except ValueError as error:
+        raise CatalogueError("credential_expires", f"{expires} is not a date") from error
 
 
 def _group(facts: ChannelFacts) -> CapacityGroup | None:

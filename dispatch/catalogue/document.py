@@ -179,6 +179,8 @@ def _channel_complaints(entries: Entry, check_config: CheckConfig) -> Iterator[C
         found = check_config(channel["provider"], channel["config"])
         if found is None:
             yield f"{path}.provider", f"no adapter is called {channel['provider']!r}"
+        if channel["credential_expires"] and not _is_date(channel["credential_expires"]):
+            yield f"{path}.credential_expires", f"{channel['credential_expires']} is not a date"
         for inner, message in found or ():
             yield inside(f"{path}.config", inner) if inner else f"{path}.config", message
 

@@ -245,6 +245,12 @@ def test_a_missing_key_is_told_once_by_name() -> None:
             "supplies.beijing-seedance-2-0-fast.sunset",
             "not a date",
         ),
+        (
+            "    account: demo-beijing\n",
+            "    account: demo-beijing\n    credential_expires: 2027-02-30\n",
+            "channels.ark-beijing.credential_expires",
+            "not a date",
+        ),
     ],
 )
 def test_what_one_entry_says_of_another_is_checked(old: str, new: str, path: str, message: str) -> None:
