@@ -32,7 +32,7 @@ def inputs_for(
         supplies=facts.supplies(model),
         groups=facts.groups(model),
         statistics=facts.statistics,
-        demands=_demands(job),
+        demands=demands_of(job),
         job=routing.Job(
             tried=frozenset(attempt.supply.slug for attempt in attempts),
             spent_micros=sum(_spent(attempt) for attempt in attempts),
@@ -47,7 +47,7 @@ def inputs_for(
     )
 
 
-def _demands(job: Job) -> routing.Demands:
+def demands_of(job: Job) -> routing.Demands:
     """The customer's ceiling counts here only where no sale price was held against it at admission."""
     request = job.request
     return routing.Demands(

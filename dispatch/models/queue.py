@@ -1,6 +1,6 @@
 """The fair queue's memory: who waits for what, whose turn it is, and what was found at the last look.
 
-All of it is counted in the transactions that bring a job into or out of the queue; `dispatch/queue.py` writes."""
+Counted in the transactions that bring a job into or out of the queue, by `dispatch/queue.py`."""
 
 from django.db import models
 from django.db.models import Q

@@ -1,0 +1,164 @@
+"""Into the fair queue and out of it, with its counts, in the caller's transaction.
+
+Rows are locked in one order everywhere: the customer, its tenant queues, their lines. A count is never read
+from the jobs: `waiting` of tenants and lines is proved equal to them by the reconciler."""
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from datetime import datetime
+from typing import Any
+
+from django.db import connection
+
+from billing.priorities import head_start, level_of
+from catalog.hashing import document_hash
+from catalog.shape import shape_of
+from dispatch.estimates import estimated_ms, kind_of_work
+from dispatch.models import Job, Line, Lot, TenantQueue
+from dispatch.selecting import demands_of
+
+_FIND = """
+SELECT (SELECT p50_ms FROM dispatch_providertime
+        WHERE public_model_id = %(model)s AND mode = %(mode)s AND size = %(size)s
+          AND duration_s = %(seconds)s),
+       (SELECT line.id FROM dispatch_lot AS lot
+        JOIN dispatch_tenantqueue AS tenant
+          ON tenant.customer_id = %(customer)s AND tenant.service_class = %(class)s
+        JOIN dispatch_line AS line ON line.lot_id = lot.id AND line.tenant_id = tenant.id
+        WHERE lot.key = %(key)s)"""
+
+# The second CTE reads the first, so the tenant's row is locked before the line's.
+_ENTER = """
+WITH tenant AS (
+    UPDATE dispatch_tenantqueue AS tenant
+    SET waiting = tenant.waiting + 1, returned = tenant.returned OR tenant.waiting = 0
+    FROM dispatch_line AS line WHERE line.id = %(line)s AND tenant.id = line.tenant_id RETURNING tenant.id),
+line AS (
+    UPDATE dispatch_line AS line
+    SET waiting = line.waiting + 1, is_active = true, arrivals = line.arrivals + 1,
+        watermark_at = CASE WHEN line.waiting = 0 THEN %(queue_at)s
+                            ELSE least(line.watermark_at, %(queue_at)s) END
+    FROM tenant WHERE line.id = %(line)s AND line.tenant_id = tenant.id RETURNING line.id)
+SELECT coalesce(sum(queue.waiting), 0) FROM dispatch_tenantqueue AS queue, line
+WHERE queue.customer_id = %(customer)s"""
+
+_LEAVE = """
+WITH tenant AS (
+    UPDATE dispatch_tenantqueue AS tenant SET waiting = tenant.waiting - 1
+    FROM dispatch_line AS line WHERE line.id = %(line)s AND tenant.id = line.tenant_id RETURNING tenant.id)
+UPDATE dispatch_line AS line SET waiting = line.waiting - 1, is_active = line.waiting > 1
+FROM tenant WHERE line.id = %(line)s AND line.tenant_id = tenant.id"""
+
+_LEAVE_MANY = """
+WITH gone AS (SELECT * FROM unnest(%(lines)s::bigint[], %(counts)s::int[]) AS gone(line_id, jobs)),
+tenant AS (
+    UPDATE dispatch_tenantqueue AS tenant SET waiting = tenant.waiting - left_by.jobs
+    FROM (SELECT line.tenant_id, sum(gone.jobs) AS jobs
+          FROM gone JOIN dispatch_line AS line ON line.id = gone.line_id GROUP BY 1) AS left_by
+    WHERE tenant.id = left_by.tenant_id RETURNING tenant.id),
+line AS (
+    UPDATE dispatch_line AS line SET waiting = line.waiting - gone.jobs, is_active = line.waiting > gone.jobs
+    FROM gone WHERE line.id = gone.line_id AND (SELECT count(*) FROM tenant) >= 0)
+SELECT 1"""
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where a new job stands: values for its columns of the same names."""
+
+    line_id: int
+    queue_at: datetime
+    project_priority: int
+    estimated_ms: int
+
+
+def place_for(job: Job, now: datetime) -> Place:
+    """The line of a job that is being admitted; made where it is the first of its kind. Locks nothing."""
+    shape = shape_of(job.modality, job.request)
+    mode, size, seconds = kind_of_work(shape)
+    key, asks = lot_of(job)
+    asked = {
+        "model": job.public_model_id,
+        "mode": mode,
+        "size": size,
+        "seconds": seconds,
+        "customer": job.customer_id,
+        "class": job.service_class,
+        "key": key,
+    }
+    with connection.cursor() as cursor:
+        cursor.execute(_FIND, asked)
+        known_ms, line_id = cursor.fetchone()
+    level = level_of(job.project, job.customer.project_priorities)
+    return Place(
+        line_id=line_id or _new_line(job, key, asks, now),
+        queue_at=job.created_at - head_start(level),
+        project_priority=level,
+        estimated_ms=estimated_ms(shape, known_ms),
+    )
+
+
+def lot_of(job: Job) -> tuple[str, dict[str, Any]]:
+    """The key of the jobs that one selection decides alike, and what they ask for in words."""
+    demands = asdict(demands_of(job))
+    asks = {
+        "shape": asdict(shape_of(job.modality, job.request)),
+        "demands": {
+            name: sorted(asked) if isinstance(asked, (set, frozenset)) else asked
+            for name, asked in demands.items()
+        },
+    }
+    return document_hash([job.public_model_id, asks]), asks
+
+
+def _new_line(job: Job, key: str, asks: Mapping[str, Any], now: datetime) -> int:
+    """Of many first jobs at once each finds the same rows."""
+    Lot.objects.bulk_create(
+        [Lot(key=key, public_model_id=job.public_model_id, asks=asks, created_at=now)], ignore_conflicts=True
+    )
+    TenantQueue.objects.bulk_create(
+        [TenantQueue(customer_id=job.customer_id, service_class=job.service_class)], ignore_conflicts=True
+    )
+    lot = Lot.objects.only("pk").get(key=key)
+    tenant = TenantQueue.objects.only("pk").get(customer=job.customer_id, service_class=job.service_class)
+    Line.objects.bulk_create([Line(lot=lot, tenant=tenant, watermark_at=now)], ignore_conflicts=True)
+    return Line.objects.only("pk").get(lot=lot, tenant=tenant).pk
+
+
+def enter(job: Job) -> int:
+    """Counts a stored job in. How many its customer had waiting before it.
+
+    Exact where the caller has locked the customer's row, as a reserve does."""
+    with connection.cursor() as cursor:
+        cursor.execute(_ENTER, {"line": job.line_id, "customer": job.customer_id, "queue_at": job.queue_at})
+        return int(cursor.fetchone()[0])
+
+
+def leave(line_id: int) -> None:
+    """Counts one job out. Call it after anything that locks the customer."""
+    with connection.cursor() as cursor:
+        cursor.execute(_LEAVE, {"line": line_id})
+
+
+def leave_many(gone: Mapping[int, int]) -> None:
+    """Counts jobs out, by line. The caller locked the rows (`lock_lines`)."""
+    if gone:
+        with connection.cursor() as cursor:
+            cursor.execute(_LEAVE_MANY, {"lines": list(gone), "counts": list(gone.values())})
+
+
+def lock_lines(line_ids: list[int]) -> None:
+    """Their tenants, then they, in the order of their ids."""
+    with connection.cursor() as cursor:
+        cursor.execute(
+            """SELECT 1 FROM dispatch_tenantqueue WHERE id IN
+               (SELECT tenant_id FROM dispatch_line WHERE id = ANY(%s)) ORDER BY id FOR NO KEY UPDATE""",
+            [line_ids],
+        )
+        cursor.execute(
+            "SELECT 1 FROM dispatch_line WHERE id = ANY(%s) ORDER BY id FOR NO KEY UPDATE", [line_ids]
+        )
+
+
+def is_anything_waiting() -> bool:
+    return Line.objects.filter(is_active=True).exists()
