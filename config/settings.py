@@ -195,8 +195,8 @@ Q_CLUSTER: dict[str, Any] = {
 # --- execution: waits and limits, in seconds and bytes -------------------------------------------
 
 SCAN_BATCH_JOBS = env.number("SCAN_BATCH_JOBS", 200, minimum=1)
-POLL_BATCH_ATTEMPTS = env.number("POLL_BATCH_ATTEMPTS", 64, minimum=1)
-POLL_THREADS = env.number("POLL_THREADS", 16, minimum=1)
+POLL_THREADS = env.number("POLL_THREADS", 64, minimum=1)  # of each worker
+POLL_THREADS_PER_CHANNEL = env.number("POLL_THREADS_PER_CHANNEL", 16, minimum=1)
 RECOVERY_FIRST_WAIT_S = env.number("RECOVERY_FIRST_WAIT_S", 5)
 RECOVERY_ABSENCE_READS_APART_S = env.number("RECOVERY_ABSENCE_READS_APART_S", 60)
 PROVIDER_CONNECT_TIMEOUT_S = env.number("PROVIDER_CONNECT_TIMEOUT_S", 10, minimum=1)
@@ -206,11 +206,15 @@ POLL_DEADLINE_S = env.number("POLL_DEADLINE_S", 20, minimum=1)
 OUTPUT_MAX_BYTES = env.number("OUTPUT_MAX_BYTES", 2_147_483_648, minimum=1)
 OUTPUT_FETCH_DEADLINE_S = env.number("OUTPUT_FETCH_DEADLINE_S", 21_600, minimum=60)
 OUTPUT_FETCH_TIMEOUT_S = env.number("OUTPUT_FETCH_TIMEOUT_S", 240, minimum=1)
+ASSET_IMAGE_MAX_BYTES = env.number("ASSET_IMAGE_MAX_BYTES", 31_457_280, minimum=1)
+ASSET_VIDEO_MAX_BYTES = env.number("ASSET_VIDEO_MAX_BYTES", 209_715_200, minimum=1)
+ASSET_AUDIO_MAX_BYTES = env.number("ASSET_AUDIO_MAX_BYTES", 52_428_800, minimum=1)
+ASSET_INLINE_MAX_BYTES = env.number("ASSET_INLINE_MAX_BYTES", 10_485_760, minimum=1)
 OUTPUT_VERIFY_TIMEOUT_S = env.number("OUTPUT_VERIFY_TIMEOUT_S", 30, minimum=1)
 
 # --- telling operators ---------------------------------------------------------------------------
 
-PUBLIC_URL = env.text("PUBLIC_URL")  # where browsers find us; links in messages begin with it
+PUBLIC_URL = env.text("PUBLIC_URL")  # where we are found: links in messages and to uploads begin so
 ALERT_WEBHOOK_URL = env.text("ALERT_WEBHOOK_URL")
 ALERT_WEBHOOK_SECRET = env.text("ALERT_WEBHOOK_SECRET")
 ALERT_EMAILS = env.words("ALERT_EMAILS")

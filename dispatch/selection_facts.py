@@ -225,7 +225,7 @@ _kept_p95: dict[int, tuple[datetime, float | None]] = {}
 
 
 def p95_seconds(supply_id: int, now: datetime) -> float | None:
-    """How long the supply's newest successes took, all but a twentieth; None without any. Kept for a minute."""
+    """How long its newest successes took, but for a twentieth; None without any. Kept for a minute."""
     kept = _kept_p95.get(supply_id)
     if kept is None or not timedelta(0) <= now - kept[0] < _P95_KEPT_FOR:
         kept = _kept_p95[supply_id] = (now, read_statistics((supply_id,), now)[supply_id].p95_s)

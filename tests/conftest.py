@@ -6,7 +6,7 @@ import pytest
 from django.db import connection
 from django.test import TransactionTestCase
 
-from dispatch import live_catalogue, selection_facts
+from dispatch import live_catalogue, polling, selection_facts
 from tests.engine import Engine, running_engine
 
 _flush = TransactionTestCase._fixture_teardown
@@ -32,6 +32,8 @@ def _nothing_kept_in_memory() -> None:
     """Each test has a database of its own, in which revision numbers and row ids begin again."""
     live_catalogue._kept.clear()
     selection_facts._kept_statistics.clear()
+    selection_facts._kept_p95.clear()
+    polling.forget_polls()
 
 
 @pytest.fixture(autouse=True, scope="session")

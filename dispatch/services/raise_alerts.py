@@ -3,11 +3,12 @@
 from collections.abc import Iterable, Mapping
 from datetime import datetime
 
-from dispatch.models import Attempt, Bell, Job
+from dispatch.models import Attempt, Job
 from dispatch.unknown_slots import UnknownSlots
 from health.alerts import raise_alert, resolve_alert, resolve_alerts
 from health.replay import moment
 
+NO_DISPATCHER = "no_dispatcher"
 REPLAY_DIFFERENCE = "replay_difference"
 TOLD_OF_A_REPLAY = 10  # rounds that one alert names
 OF_SELECTION = ("exact_unavailable", "degradation_active", "emergency_override")
@@ -27,6 +28,10 @@ def submission_resolved(attempt: Attempt, why: str, now: datetime) -> None:
 
 def stuck_attempt(attempt: Attempt, why: str, now: datetime) -> None:
     _of_attempt("stuck_attempt", attempt, now, why=why)
+
+
+def attempt_unstuck(attempt: Attempt, why: str, now: datetime) -> None:
+    resolve_alert(_attempt_key("stuck_attempt", attempt), why, now)
 
 
 def output_lost(attempt: Attempt, why: str, now: datetime) -> None:
@@ -70,18 +75,18 @@ def unknown_slots_full(found: Mapping[str, UnknownSlots], now: datetime) -> None
     resolve_alerts(ended, "fewer outcomes are unknown", now)
 
 
-def no_dispatcher(scan: Bell, now: datetime) -> None:
+def no_dispatcher(cluster: str, last_scan_at: datetime | None, now: datetime) -> None:
     raise_alert(
-        "no_dispatcher",
-        subject=f"cluster:{scan.cluster}",
-        dedupe_key="no_dispatcher",
-        details={"last_scan_at": moment(scan.answered_at) if scan.answered_at else None},
+        NO_DISPATCHER,
+        subject=f"cluster:{cluster}",
+        dedupe_key=NO_DISPATCHER,
+        details={"last_scan_at": moment(last_scan_at) if last_scan_at else None},
         now=now,
     )
 
 
 def dispatcher_is_back(now: datetime) -> None:
-    resolve_alert("no_dispatcher", "the dispatcher scans again", now)
+    resolve_alert(NO_DISPATCHER, "the dispatcher scans again", now)
 
 
 def lease_drift(subject: str, counted: dict[str, int], stored: dict[str, int], now: datetime) -> None:
