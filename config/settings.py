@@ -220,6 +220,17 @@ ALERT_WEBHOOK_SECRET = env.text("ALERT_WEBHOOK_SECRET")
 ALERT_EMAILS = env.words("ALERT_EMAILS")
 ALERT_RERAISE_AFTER_S = env.number("ALERT_RERAISE_AFTER_S", 1800, minimum=60)  # after an acknowledgement
 
+# When what is normal is left: dispatch/baselines.py, docs/alerts.md.
+ALERT_SAMPLES = env.number("ALERT_SAMPLES", 20, minimum=1)
+ALERT_RATE_FACTOR_PERCENT = env.number("ALERT_RATE_FACTOR_PERCENT", 200, minimum=101)
+ALERT_ERRORS_PERCENT = env.number("ALERT_ERRORS_PERCENT", 10)
+ALERT_FAILOVER_PERCENT = env.number("ALERT_FAILOVER_PERCENT", 10)
+ALERT_SAFETY_PERCENT = env.number("ALERT_SAFETY_PERCENT", 5)
+ALERT_SURGE_SAMPLES = env.number("ALERT_SURGE_SAMPLES", 5, minimum=1)
+ALERT_SURGE_PERCENT = env.number("ALERT_SURGE_PERCENT", 20)
+ALERT_LATENCY_FACTOR_PERCENT = env.number("ALERT_LATENCY_FACTOR_PERCENT", 150, minimum=101)
+ALERT_CREDENTIAL_DAYS = env.number("ALERT_CREDENTIAL_DAYS", 14, minimum=1)
+
 DEFAULT_FROM_EMAIL = env.text("MAIL_FROM", "frameyard@localhost")
 MAIL_SECURITY = env.text("MAIL_SECURITY", "none")
 MAIL_PASSWORD = env.text("MAIL_PASSWORD")

@@ -118,6 +118,11 @@ class Job(models.Model):
             ),
             models.Index(fields=["-created_at", "-id"], name="job_newest"),  # the console's list
             models.Index(
+                fields=["public_model", "-finished_at"],
+                condition=Q(finished_at__isnull=False),
+                name="job_ended_of_model",
+            ),  # how many need a second supply, and what a success costs
+            models.Index(
                 fields=["customer", "-created_at", "-id"], name="job_of_customer"
             ),  # the customer's list
             models.Index(
@@ -226,6 +231,11 @@ class Attempt(models.Model):
             models.Index(
                 fields=["supply", "-finished_at"], name="attempt_of_supply"
             ),  # the rolling statistics
+            models.Index(
+                fields=["supply", "-request_started_at"],
+                condition=Q(request_started_at__isnull=False),
+                name="attempt_sent_to_supply",
+            ),  # how many submissions end unknown
             # what is to be polled, a channel's share of it
             models.Index(
                 fields=["channel", "next_look_at", "id"],

@@ -1,0 +1,133 @@
+"""What ended and what was sent in the last quarter of an hour, and in the rest of the last day.
+
+Each query walks one index from its newest entry, for each supply or model, and at most MOST rows of it: so
+its cost is bounded by the catalogue, not by the traffic."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Any
+
+from django.db import connection
+
+from dispatch.baselines import Costs, Share, Spans
+
+WINDOW = timedelta(minutes=15)
+DAY = timedelta(days=1)
+MOST = 2_000  # newest of each supply or model in each of the two spans
+
+
+@dataclass(frozen=True, slots=True)
+class SupplyFigures:
+    """Of one supply in one span of time."""
+
+    unknown: Share = Share()  # submissions whose outcome became unknown, of all that were sent
+    errors: Share = Share()  # failures that count as samples of success, of all samples
+    refusals: Share = Share()  # content refusals, of these and all generations
+    spans: Spans = Spans()  # from acceptance to generation
+
+
+@dataclass(frozen=True, slots=True)
+class ModelFigures:
+    """Of one public model's jobs that had an attempt and ended in one span of time."""
+
+    switched: Share = Share()  # those that needed a second attempt
+    costs: Costs = Costs()
+
+
+@dataclass(frozen=True, slots=True)
+class Recent[Figures]:
+    """The last quarter of an hour, and the last day before it."""
+
+    now: Figures
+    before: Figures
+
+
+_SPANS = "(VALUES (true, %(window)s, %(now)s), (false, %(day)s, %(window)s)) AS span(is_now, since, until)"
+
+_ENDED_SQL = f"""
+SELECT supply.id, span.is_now,
+       count(*) FILTER (WHERE failed), count(*) FILTER (WHERE failed OR generated),
+       count(*) FILTER (WHERE refused), count(*) FILTER (WHERE refused OR generated),
+       percentile_disc(0.5) WITHIN GROUP (ORDER BY seconds) FILTER (WHERE generated),
+       count(seconds) FILTER (WHERE generated)
+FROM unnest(%(ids)s) AS supply(id) CROSS JOIN {_SPANS}
+JOIN LATERAL (
+    SELECT generated_at IS NOT NULL AS generated,
+           generated_at IS NULL AND state IN ('failed', 'abandoned') AND request_started_at IS NOT NULL
+               AND error_category IN ('supply', 'capacity', 'unknown') AS failed,
+           generated_at IS NULL AND state = 'failed' AND error_category = 'content' AS refused,
+           extract(epoch FROM generated_at - accepted_at)::float AS seconds
+    FROM dispatch_attempt
+    WHERE supply_id = supply.id AND finished_at > span.since AND finished_at <= span.until
+    ORDER BY finished_at DESC LIMIT %(most)s
+) AS ended ON true
+GROUP BY supply.id, span.is_now
+"""  # noqa: S608 - a constant of this module
+
+# An attempt gives its evidence when its outcome becomes unknown, else not before its acceptance or its end.
+_SENT_SQL = f"""
+SELECT supply.id, span.is_now, count(*) FILTER (WHERE became_unknown), count(*)
+FROM unnest(%(ids)s) AS supply(id) CROSS JOIN {_SPANS}
+JOIN LATERAL (
+    SELECT evidence_at IS NOT NULL
+               AND evidence_at < coalesce(accepted_at, finished_at, 'infinity') AS became_unknown
+    FROM dispatch_attempt
+    WHERE supply_id = supply.id AND request_started_at > span.since AND request_started_at <= span.until
+    ORDER BY request_started_at DESC LIMIT %(most)s
+) AS sent ON true
+GROUP BY supply.id, span.is_now
+"""  # noqa: S608
+
+_JOBS_SQL = f"""
+SELECT model.id, span.is_now,
+       count(*), count(*) FILTER (WHERE state = 'succeeded'), coalesce(sum(provider_cost_micros), 0)::bigint,
+       count(*) FILTER (WHERE EXISTS (
+           SELECT FROM dispatch_attempt WHERE job_id = ended.id AND number = 2))
+FROM unnest(%(ids)s) AS model(id) CROSS JOIN {_SPANS}
+JOIN LATERAL (
+    SELECT id, state, provider_cost_micros
+    FROM dispatch_job
+    WHERE public_model_id = model.id AND finished_at > span.since AND finished_at <= span.until
+        AND started_at IS NOT NULL
+    ORDER BY finished_at DESC LIMIT %(most)s
+) AS ended ON true
+GROUP BY model.id, span.is_now
+"""  # noqa: S608
+
+
+def supply_figures(supply_ids: Iterable[int], now: datetime) -> Mapping[int, Recent[SupplyFigures]]:
+    """Of each of `supply_ids`."""
+    ids = list(supply_ids)
+    unknown = {(pk, is_now): Share(part, whole) for pk, is_now, part, whole in _rows(_SENT_SQL, ids, now)}
+    found: dict[tuple[int, bool], SupplyFigures] = {
+        key: SupplyFigures(unknown=share) for key, share in unknown.items()
+    }
+    for pk, is_now, failed, samples, refused, judged, median, spans in _rows(_ENDED_SQL, ids, now):
+        found[pk, is_now] = SupplyFigures(
+            unknown=unknown.get((pk, is_now), Share()),
+            errors=Share(failed, samples),
+            refusals=Share(refused, judged),
+            spans=Spans(median or 0.0, spans),
+        )
+    return {pk: _recent(found, pk, SupplyFigures()) for pk in ids}
+
+
+def model_figures(model_ids: Iterable[int], now: datetime) -> Mapping[int, Recent[ModelFigures]]:
+    """Of each of `model_ids`."""
+    ids = list(model_ids)
+    found = {
+        (pk, is_now): ModelFigures(Share(switched, ended), Costs(ended, succeeded, micros))
+        for pk, is_now, ended, succeeded, micros, switched in _rows(_JOBS_SQL, ids, now)
+    }
+    return {pk: _recent(found, pk, ModelFigures()) for pk in ids}
+
+
+def _recent[Figures](found: Mapping[tuple[int, bool], Figures], pk: int, nothing: Figures) -> Recent[Figures]:
+    return Recent(found.get((pk, True), nothing), found.get((pk, False), nothing))
+
+
+def _rows(sql: str, ids: list[int], now: datetime) -> list[tuple[Any, ...]]:
+    with connection.cursor() as cursor:
+        cursor.execute(sql, {"ids": ids, "now": now, "window": now - WINDOW, "day": now - DAY, "most": MOST})
+        return cursor.fetchall()
