@@ -9,6 +9,7 @@ import multiprocessing
 import os
 import signal
 import time
+from datetime import timedelta
 from multiprocessing.context import ForkProcess
 from types import FrameType
 
@@ -17,9 +18,10 @@ from django.utils import timezone
 from django_q.cluster import Cluster
 from django_q.models import OrmQ
 
+from config.broker import batches_taken
 from config.children import kill_group, signal_when_parent_dies
 from config.stopping import StopRequest
-from dispatch import pulse
+from dispatch import pulse, signs_of_life
 
 logger = logging.getLogger(__name__)
 
@@ -50,6 +52,7 @@ class ClusterGuard:
         self.request = request
         self.grace_s = grace_s
         self._restart_wait_s = 0.0
+        self._taken = Taken()
 
     def run(self) -> None:
         """Until asked to stop; then its tasks have `grace_s` to end before they are killed."""
@@ -72,6 +75,7 @@ class ClusterGuard:
         head = multiprocessing.get_context("fork").Process(
             target=_run_cluster, args=(self.request, os.getpid())
         )
+        self._taken = Taken()
         head.start()
         return head
 
@@ -86,10 +90,11 @@ class ClusterGuard:
 
     def _hangs(self) -> bool:
         try:
-            return pulse.is_hung(self.cluster, timezone.now())
+            return pulse.is_hung(self.cluster, timezone.now()) or self._taken.in_vain(self.cluster)
         except (OperationalError, InterfaceError) as error:
             # A database that doesn't answer says nothing about the cluster.
             self._lost_database("it cannot look after its cluster", error)
+            self._taken = Taken()
             return False
 
     def _give_back(self) -> None:
@@ -111,6 +116,31 @@ class ClusterGuard:
         # The first replacement comes at once; a cluster that can't live is tried more and more slowly.
         slower_s = min(max(1.0, self._restart_wait_s * 2), _SLOWEST_RESTART_S)
         self._restart_wait_s = 0.0 if lived_s > _STEADY_AFTER_S else slower_s
+
+
+class Taken:
+    """What this host's cluster took from the queue: where clusters of other hosts answer the bells, one that
+    takes tasks and works at none of them is told by this alone."""
+
+    def __init__(self) -> None:
+        self._batches = batches_taken.value
+        self._since_s: float | None = None  # monotonic: the first batch that nobody was seen at work for
+        self._since = timezone.now()
+
+    def in_vain(self, cluster: str) -> bool:
+        """Whether a batch was taken a while ago and no worker has shown a sign of life from then on.
+
+        Asked each second; the database is asked only about a batch that is old enough."""
+        if self._since_s is None:
+            if batches_taken.value != self._batches:
+                self._since_s, self._since = time.monotonic(), timezone.now()
+        elif time.monotonic() - self._since_s > pulse.UNANSWERED_AFTER_S:
+            # A worker that showed a sign just before it took the task gives none for it.
+            before = timedelta(seconds=signs_of_life.EVERY_S + 2 * LOOK_EVERY_S)
+            if pulse.is_silent(cluster, signs_of_life.HOST, self._since - before):
+                return True
+            self._batches, self._since_s = batches_taken.value, None
+        return False
 
 
 def _run_cluster(request: StopRequest, guard: int) -> None:

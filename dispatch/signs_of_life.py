@@ -15,7 +15,7 @@ from dispatch.models import WorkerBeat
 
 logger = logging.getLogger(__name__)
 EVERY_S = 2
-_HOST = socket.gethostname()[:60]
+HOST = socket.gethostname()[:60]
 _shown: dict[int, float] = {}  # by process id, monotonic: a forked worker does not inherit its parent's signs
 
 
@@ -58,7 +58,7 @@ def _beat(cluster: str, done: threading.Event) -> None:
 def _show(cluster: str) -> None:
     _shown[os.getpid()] = time.monotonic()
     WorkerBeat.objects.bulk_create(
-        [WorkerBeat(cluster=cluster, host=_HOST, pid=os.getpid(), beat_at=now())],
+        [WorkerBeat(cluster=cluster, host=HOST, pid=os.getpid(), beat_at=now())],
         update_conflicts=True,
         unique_fields=["host", "pid"],
         update_fields=["cluster", "beat_at"],

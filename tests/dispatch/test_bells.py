@@ -31,6 +31,7 @@ def beat(engine: Engine, seconds: float) -> None:
 
 def test_a_scan_that_nobody_answers_for_ten_seconds_is_told_until_somebody_does(engine: Engine) -> None:
     engine.step()
+    engine.job(VIDEO)
     beat(engine, 1)
     beat(engine, 9)
     assert open_codes() == set()
@@ -47,7 +48,7 @@ def test_a_scan_that_nobody_answers_for_ten_seconds_is_told_until_somebody_does(
 
 def test_a_pulse_that_begins_again_after_an_hour_raises_nothing(engine: Engine) -> None:
     engine.step()
-    beat(engine, 1)
+    assert "scan" in pulse.beat(engine.now + timedelta(seconds=pulse.SIGN_OF_LIFE_EVERY_S))
     OrmQ.objects.all().delete()
     beat(engine, 3600)
     engine.drain()

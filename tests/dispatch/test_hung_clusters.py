@@ -44,9 +44,8 @@ def test_a_sign_of_life_speaks_for_its_own_cluster_only() -> None:
     assert not pulse.is_hung("control", LATE)
 
 
-def test_a_bell_rings_again_only_once_it_was_answered_or_is_taken_for_lost() -> None:
-    assert "scan" in pulse.beat(NOW)
-    assert "scan" not in pulse.beat(SOON)
-    pulse.answer("scan", SOON)
-    assert "scan" in pulse.beat(SOON + timedelta(seconds=1))
-    assert "poll" in pulse.beat(NOW + timedelta(seconds=pulse.RING_AGAIN_AFTER_S))
+def test_a_host_whose_workers_are_silent_is_told_though_another_host_works() -> None:
+    worker_beats(SOON)
+    assert not pulse.is_silent("traffic", "here", NOW)
+    assert pulse.is_silent("traffic", "there", NOW)
+    assert pulse.is_silent("traffic", "here", LATE)
