@@ -6,6 +6,7 @@ from typing import Any
 from catalog.degradation import transformed
 from catalog.providers.registry import adapter_for
 from catalog.providers.types import CompileError, CompilePlan
+from dispatch.inputs.delivery import undeliverable
 from dispatch.live_catalogue import LiveCatalogue, ServedModel
 from dispatch.routing.types import Candidate
 
@@ -38,7 +39,9 @@ class Compilations(Mapping[str, str]):
     def _compile(self, candidate: Candidate) -> CompilePlan | CompileError:
         facts = self._catalogue.supplies[candidate.supply.id]
         request = self.transformed_request(candidate.key) or self._request
-        return adapter_for(facts.provider).compile(request, facts.target)
+        adapter = adapter_for(facts.provider)
+        unreachable = undeliverable(request, adapter.capabilities)
+        return CompileError(unreachable) if unreachable else adapter.compile(request, facts.target)
 
     def __getitem__(self, key: str) -> str:
         result = self._result(key)

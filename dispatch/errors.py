@@ -57,6 +57,37 @@ class ContentRefused(DispatchError):
         )
 
 
+class AssetInvalid(DispatchError):
+    """An uploaded file that can't be used; `reason` is a word of `dispatch.outputs.media.Invalid`."""
+
+    code = "asset_invalid"
+
+    def __init__(self, reason: str) -> None:
+        self.reason = reason
+        super().__init__(f"The file can't be used as an image, a video or a sound: {reason}.", "file")
+
+
+class AssetTooLarge(DispatchError):
+    """An uploaded file is larger than a file of its kind may be."""
+
+    code = "asset_too_large"
+
+    def __init__(self, limit_bytes: int) -> None:
+        super().__init__(f"The file is too large: at most {limit_bytes} bytes.", "file")
+
+
+class UnknownAsset(DispatchError):
+    """No uploaded file of this customer has that id."""
+
+    code = "asset_not_found"
+
+
+class UnknownReference(DispatchError):
+    """A request names a file that this customer never uploaded."""
+
+    code = "asset_not_found"
+
+
 class UnknownJob(DispatchError):
     """No job of this customer has that id."""
 

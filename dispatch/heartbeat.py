@@ -1,4 +1,4 @@
-"""Keeps a claim alive while its worker works, so that the claim of a dead one ends soon."""
+"""Keeps a claim or a lease alive while its worker works, so that the claim of a dead one ends soon."""
 
 import logging
 import threading
@@ -7,8 +7,10 @@ from contextlib import contextmanager
 from datetime import datetime, timedelta
 
 from django.db import DatabaseError, connection
+from django.db.models import QuerySet
 
-from dispatch.models import Attempt
+from dispatch.capacity import LEASE_TTL
+from dispatch.models import Attempt, CapacityLease, LeaseState
 
 logger = logging.getLogger(__name__)
 EVERY_S = 10
@@ -18,22 +20,40 @@ CLAIM = timedelta(seconds=30)
 @contextmanager
 def kept_claim(attempt: Attempt, clock: Callable[[], datetime]) -> Iterator[None]:
     """Moves `next_look_at` on every ten seconds, as long as the attempt stays at the version claimed."""
+    claimed = Attempt.objects.filter(pk=attempt.pk, state_version=attempt.state_version)
+    with _beating(lambda: claimed.update(next_look_at=clock() + CLAIM)):
+        yield
+
+
+@contextmanager
+def kept_lease(attempt: Attempt, clock: Callable[[], datetime]) -> Iterator[None]:
+    """Renews the lease of an attempt that is being sent. One that ran out meanwhile stays so: who was
+    stopped for that long must not act on it."""
+    live = CapacityLease.objects.filter(attempt=attempt, state=LeaseState.LIVE)
+    with _beating(lambda: _renew(live, clock())):
+        yield
+
+
+def _renew(leases: QuerySet[CapacityLease], now: datetime) -> None:
+    leases.filter(expires_at__gt=now).update(renewed_at=now, expires_at=now + LEASE_TTL)
+
+
+@contextmanager
+def _beating(beat: Callable[[], object]) -> Iterator[None]:
     done = threading.Event()
-    beating = threading.Thread(
-        target=_beat, args=(attempt.pk, attempt.state_version, clock, done), daemon=True
-    )
-    beating.start()
+    thread = threading.Thread(target=_beat_until, args=(done, beat), daemon=True)
+    thread.start()
     try:
         yield
     finally:
         done.set()
-        beating.join()
+        thread.join()
 
 
-def _beat(attempt_id: int, version: int, clock: Callable[[], datetime], done: threading.Event) -> None:
+def _beat_until(done: threading.Event, beat: Callable[[], object]) -> None:
     try:
         while not done.wait(EVERY_S):
-            Attempt.objects.filter(pk=attempt_id, state_version=version).update(next_look_at=clock() + CLAIM)
+            beat()
     except DatabaseError:
         # The claim ends by itself and another worker takes over; this one is fenced by version.
         logger.warning("A claim could not be kept alive", exc_info=True)

@@ -23,9 +23,9 @@ def job_as_json(job: Job, outputs: Iterable[Asset], attempt: Attempt | None = No
         "model": job.public_model.slug,
         "modality": job.modality,
         "state": job.state,
-        "created_at": _time(job.created_at),
-        "started_at": _time(job.started_at),
-        "finished_at": _time(job.finished_at),
+        "created_at": time_as_json(job.created_at),
+        "started_at": time_as_json(job.started_at),
+        "finished_at": time_as_json(job.finished_at),
         "project": job.project,
         "end_user": job.end_user,
         "metadata": job.metadata,
@@ -57,7 +57,7 @@ def _queue(job: Job) -> dict[str, Any]:
     return {
         "reason": _WAITING_WORDS.get(outcome or "", "Waiting to be dispatched."),
         "code": outcome or "queued",
-        "deadline": _time(job.dispatch_deadline_at),
+        "deadline": time_as_json(job.dispatch_deadline_at),
     }
 
 
@@ -87,5 +87,6 @@ def _progress(attempt: Attempt) -> float | None:
     return None if provider_job is None else provider_job.progress
 
 
-def _time(at: datetime | None) -> str | None:
+def time_as_json(at: datetime | None) -> str | None:
+    """RFC 3339, in UTC."""
     return None if at is None else at.isoformat().replace("+00:00", "Z")

@@ -7,6 +7,8 @@ from catalog.models import Channel
 from catalog.providers.http import Limits, Transport
 from catalog.providers.types import ChannelAccess
 
+_SHORTEST_CALL_S = 1.0
+
 
 def access_to(channel: Channel) -> ChannelAccess:
     """Raises VaultError where the credential can't be opened."""
@@ -35,13 +37,18 @@ def transport_to(channel: Channel) -> Transport:
     return transport_over(access_to(channel))
 
 
-def transport_for_sending(channel: Channel) -> Transport:
-    """For submissions: patient, since giving up early leaves an outcome that nobody knows."""
+def transport_for_sending(channel: Channel, within_s: float | None = None) -> Transport:
+    """For submissions: patient, since giving up early leaves an outcome that nobody knows.
+
+    `within_s`: what is left for a call whose answer is the result itself, and therefore comes late."""
+    deadline_s, read_timeout_s = float(settings.PROVIDER_DEADLINE_S), float(settings.PROVIDER_READ_TIMEOUT_S)
+    if within_s is not None:
+        deadline_s = read_timeout_s = max(_SHORTEST_CALL_S, min(deadline_s, within_s))
     return Transport(
         access_to(channel),
         Limits(
-            connect_timeout_s=settings.PROVIDER_CONNECT_TIMEOUT_S,
-            read_timeout_s=settings.PROVIDER_READ_TIMEOUT_S,
-            deadline_s=settings.PROVIDER_DEADLINE_S,
+            connect_timeout_s=min(settings.PROVIDER_CONNECT_TIMEOUT_S, deadline_s),
+            read_timeout_s=read_timeout_s,
+            deadline_s=deadline_s,
         ),
     )

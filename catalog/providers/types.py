@@ -49,6 +49,7 @@ type TransformationKind = Literal["exact", "lossless", "degrade", "reject"]
 type Recovery = Literal["idempotent_key", "client_reference", "list_by_time", "none"]
 type CancelSupport = Literal["none", "queued_only", "any_time"]
 type CancelOutcome = Literal["requested", "too_late", "unsupported", "not_found", "failed"]
+type AssetWay = Literal["url", "inline"]  # an address that the provider fetches, or a data: URL
 type CallbackSignature = Literal["none", "own_token", "provider"]
 
 
@@ -314,6 +315,10 @@ class AdapterCapabilities:
     proves_absence: frozenset[int] = frozenset()  # 5xx statuses that prove non-acceptance
     cancel: Mapping[str, CancelSupport] = field(default_factory=dict)
     callback_signature: CallbackSignature = "none"
+    # How a reference of each kind may be given; an adapter that says nothing takes addresses.
+    assets: Mapping[str, tuple[AssetWay, ...]] = field(
+        default_factory=lambda: dict.fromkeys(("image", "video", "audio"), ("url",))
+    )
     output_url_lifetime_s: int | None = None
     task_lifetime_s: int | None = None  # how long a job can be asked about
     free_account_check: bool = False

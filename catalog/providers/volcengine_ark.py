@@ -222,6 +222,8 @@ class VolcengineArk:
         recovery={"video": "client_reference", "image": "none"},
         cancel={"video": "queued_only", "image": "none"},
         callback_signature="own_token",
+        # A picture may come as base64; of videos and sounds only addresses are documented.
+        assets={"image": ("url", "inline"), "video": ("url",), "audio": ("url",)},
         output_url_lifetime_s=int(_OUTPUT_LIFETIME.total_seconds()),
         task_lifetime_s=7 * 24 * 3600,
         free_account_check=True,

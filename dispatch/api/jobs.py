@@ -3,9 +3,8 @@
 import re
 from typing import Any
 
-from django.conf import settings
 from django.db.models import Prefetch, QuerySet
-from django.http import HttpResponse, HttpResponseBase, StreamingHttpResponse
+from django.http import HttpResponse, HttpResponseBase
 from django.utils.timezone import now
 from drf_spectacular.utils import OpenApiParameter, OpenApiResponse, extend_schema
 from rest_framework.pagination import CursorPagination
@@ -14,12 +13,11 @@ from rest_framework.response import Response
 from rest_framework.views import APIView
 
 from billing.authentication import caller_of, scope_required
+from dispatch.api.files import file_response
 from dispatch.api.serializers import JobRequestSerializer
 from dispatch.errors import InvalidRequest, UnknownJob
 from dispatch.lifecycle import JobState
 from dispatch.models import Asset, Attempt, Job
-from dispatch.outputs.ranges import FilePart, answer_range, file_headers
-from dispatch.outputs.storage import MediaStore
 from dispatch.representation import job_as_json
 from dispatch.services.accept import accept
 from dispatch.services.cancel import cancel
@@ -140,16 +138,4 @@ class JobOutput(APIView):
         asset = next((asset for asset in outputs if asset.number == number), None)
         if asset is None:
             raise UnknownJob(f"{job_id} has no output {number}; it is {job.state}.")
-        return _file(request, asset)
-
-
-def _file(request: Request, asset: Asset) -> HttpResponseBase:
-    answer = answer_range(
-        request.headers.get("Range"), asset.size_bytes, f'"{asset.sha256}"', request.headers.get("If-Range")
-    )
-    headers = {**file_headers(asset.content_type, asset.public_id), **answer.headers}
-    if answer.status == 416:
-        return HttpResponse(status=416, headers=headers)
-    path = MediaStore(settings.MEDIA_DIR).path(asset.path)
-    part = FilePart(path, answer.start, answer.length)
-    return StreamingHttpResponse(part, status=answer.status, headers=headers)
+        return file_response(request, asset)

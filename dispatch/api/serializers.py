@@ -4,16 +4,20 @@ import json
 from decimal import Decimal
 from typing import Any
 
+from django.conf import settings
 from rest_framework import serializers
 
 from billing.money import MoneyError, micros_of
 from catalog.shape import IMAGE_MODES, VIDEO_MODES
 from dispatch.models import ServiceClass
+from dispatch.outputs.addresses import Refusal, judge_target, read_url
 
 PROMPT_MAX = 20_000  # characters
 REFERENCES_MAX = 20
 METADATA_MAX_BYTES = 4_096
 URL_MAX = 2_048
+ASSET_PREFIX = "ast_"
+PORTS = frozenset({443})
 
 
 class StrictSerializer(serializers.Serializer[Any]):
@@ -28,19 +32,36 @@ class StrictSerializer(serializers.Serializer[Any]):
 
 
 class ReferenceField(serializers.CharField):
-    """An https address of an image, a video or a sound."""
+    """The id of an uploaded file, or an https address of an image, a video or a sound.
+
+    The guard of addresses looks at what is written, before anything is done with it; what a name resolves
+    to is judged by whoever connects."""
 
     def __init__(self, **options: Any) -> None:
         super().__init__(max_length=URL_MAX, **options)
 
     def to_internal_value(self, data: Any) -> dict[str, str]:  # type: ignore[override]
-        url = super().to_internal_value(data)
-        if not url.startswith("https://"):
-            raise serializers.ValidationError("Give an address that begins with https://.")
-        return {"url": url}
+        said = super().to_internal_value(data)
+        if said.startswith(ASSET_PREFIX):
+            return {"asset": said}
+        if not said.startswith("https://"):
+            raise serializers.ValidationError(
+                "Give the id of an asset, or an address that begins with https://."
+            )
+        refusal = _refusal_of(said)
+        if refusal is not None:
+            raise serializers.ValidationError(f"This address can't be used: {refusal}.")
+        return {"url": said}
 
     def to_representation(self, value: Any) -> str:
-        return str(value["url"])
+        return str(value.get("asset") or value["url"])
+
+
+def _refusal_of(url: str) -> Refusal | None:
+    target = read_url(url)
+    if isinstance(target, Refusal):
+        return target
+    return judge_target(target, PORTS, private_allowed=settings.ALLOW_PRIVATE_ADDRESSES)
 
 
 class ReferenceListField(serializers.ListField):

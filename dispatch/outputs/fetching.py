@@ -109,23 +109,23 @@ def fetch(
             return _Journey(limits, deadline, resolve, dict(headers or {}), into).run(url)
         except DeadlinePassed:
             return FetchFailed(Failure.DEADLINE, retryable=True)
-        except _StorageTrouble:
+        except StorageTrouble:
             return FetchFailed(Failure.STORAGE, retryable=True)
 
 
 def keep(content: Iterable[bytes], into: Path, limits: FetchLimits, declared_type: str = "") -> FetchOutcome:
     """The same for bytes that came inside a provider's answer (base64 images) or a customer's upload."""
     try:
-        with _Part(into, limits.max_bytes) as part:
+        with Part(into, limits.max_bytes) as part:
             for chunk in content:
                 if not part.takes(chunk):
                     return FetchRefused(Refusal.TOO_LARGE)
             return part.finish(declared_type)
-    except _StorageTrouble:
+    except StorageTrouble:
         return FetchFailed(Failure.STORAGE, retryable=True)
 
 
-class _StorageTrouble(Exception):
+class StorageTrouble(Exception):
     """Disk full, quota, no inode left: nothing of the other side's doing."""
 
 
@@ -243,7 +243,7 @@ class _Journey:
 
     def _receive(self, response: HTTPResponse) -> FetchOutcome:
         announced = response.length
-        with _Part(self._into, self._limits.max_bytes) as part:
+        with Part(self._into, self._limits.max_bytes) as part:
             # read1 returns after one read of the socket, so the deadline is looked at between any two.
             while chunk := response.read1(READ_BYTES):
                 if not part.takes(chunk):
@@ -258,7 +258,7 @@ class _Journey:
         return FetchFailed(Failure.DEADLINE if self._deadline.passed else code, retryable=True)
 
 
-class _Part:
+class Part:
     """The file being written: removed again unless it is finished."""
 
     def __init__(self, into: Path, max_bytes: int) -> None:
@@ -272,7 +272,7 @@ class _Part:
         try:
             descriptor, name = tempfile.mkstemp(dir=self._into, prefix="fetch-", suffix=".part")
         except OSError as error:
-            raise _StorageTrouble from error
+            raise StorageTrouble from error
         self._path = Path(name)
         self._file = os.fdopen(descriptor, "wb", buffering=0)
         return self
@@ -293,7 +293,7 @@ class _Part:
         try:
             _write_all(self._file.fileno(), chunk)
         except OSError as error:
-            raise _StorageTrouble from error
+            raise StorageTrouble from error
         return True
 
     def finish(self, declared_type: str) -> Fetched | FetchFailed:

@@ -66,10 +66,15 @@ def answer_range(range_header: str | None, size: int, etag: str, if_range: str |
 
 def file_headers(content_type: str, name: str) -> dict[str, str]:
     """Type, a name for saving (our own words: `name` plus the type's ending), and the protection."""
-    suffix = _SUFFIXES.get(content_type, "bin")
+    suffix = suffix_of(content_type)
     shown = content_type if content_type in _SUFFIXES else "application/octet-stream"
     disposition = f'inline; filename="{re.sub(r"[^A-Za-z0-9_-]", "", name)}.{suffix}"'
     return {"Content-Type": shown, "Content-Disposition": disposition, **PROTECTIVE_HEADERS}
+
+
+def suffix_of(content_type: str) -> str:
+    """The ending of a file's name, without the dot."""
+    return _SUFFIXES.get(content_type, "bin")
 
 
 class FilePart:

@@ -77,6 +77,11 @@ def output_name(attempt_id: str, number: int) -> str:
     return f"outputs/{attempt_id[-2:]}/{attempt_id}-{number}"
 
 
+def input_name(customer_id: int, sha256: str) -> str:
+    """The object of a customer's file: the same bytes of one customer are one object."""
+    return f"inputs/{sha256[:2]}/{customer_id}-{sha256}"
+
+
 def _made(directory: Path) -> Path:
     directory.mkdir(mode=0o750, parents=True, exist_ok=True)
     return directory

@@ -26,6 +26,7 @@ from dispatch.errors import (
     UnknownModel,
 )
 from dispatch.fingerprint import content_fingerprint, fingerprint_key
+from dispatch.inputs.resolving import resolved
 from dispatch.lifecycle import JobState
 from dispatch.live_catalogue import live_catalogue
 from dispatch.models import Job
@@ -33,7 +34,10 @@ from dispatch.pricing import NoPrice, sale_price_micros
 from dispatch.refusals import all_open_at
 from dispatch.representation import job_as_json
 from dispatch.requests import defaults_of, normalized
+from dispatch.services.count_refused import count_refused
 from health.memory import matching_refusals
+
+JOBS = "jobs"  # the call that a key is scoped to
 
 
 @dataclass(frozen=True)
@@ -52,9 +56,13 @@ def accept(caller: Caller, body: Mapping[str, Any], idempotency_key: str | None,
         earlier = _earlier(caller, idempotency_key, body_hash)
         if earlier is not None:
             return earlier
+    wanted = resolved(body, caller.customer)
     try:
         with transaction.atomic():
-            job = _store(caller, body, idempotency_key, body_hash, now)
+            job = _store(caller, wanted, idempotency_key, body_hash, now)
+    except ModelNotPublished:
+        count_refused(body["model"])
+        raise
     except IntegrityError:
         # Two posts with one key at once: the other was first, and its answer is the answer.
         earlier = _earlier(caller, idempotency_key, body_hash) if idempotency_key else None
@@ -65,7 +73,7 @@ def accept(caller: Caller, body: Mapping[str, Any], idempotency_key: str | None,
 
 
 def _earlier(caller: Caller, key: str, body_hash: str) -> Acceptance | None:
-    job = Job.objects.filter(customer=caller.customer, idempotency_key=key).first()
+    job = Job.objects.filter(customer=caller.customer, call=JOBS, idempotency_key=key).first()
     if job is None:
         return None
     if job.idempotency_hash != body_hash:

@@ -14,10 +14,11 @@ from django_q.tasks import async_task
 
 from billing.authentication import is_usable
 from catalog.models import AdminState
-from catalog.providers.errors import AUTH, error_of
+from catalog.providers.errors import ASSET_UNAVAILABLE, AUTH, error_of
 from catalog.providers.registry import adapter_for
 from catalog.providers.types import (
     Accepted,
+    AdapterCapabilities,
     CompilePlan,
     ProviderError,
     Rejected,
@@ -28,8 +29,9 @@ from catalog.providers.types import (
 )
 from catalog.vault import VaultError
 from dispatch import backoff, capacity
-from dispatch.heartbeat import CLAIM
+from dispatch.heartbeat import CLAIM, kept_lease
 from dispatch.held_channels import is_held
+from dispatch.inputs.delivery import InputLost, with_inputs
 from dispatch.lifecycle import AttemptState
 from dispatch.models import Attempt, CapacityLease, Job, ProviderEvent, ProviderJob
 from dispatch.moves import Move
@@ -45,12 +47,15 @@ A = AttemptState
 Clock = Callable[[], datetime]
 
 
-def submit(attempt_id: int, clock: Clock) -> None:
-    """Does nothing when the attempt is no longer `ready`: a task may be delivered twice."""
+def submit(attempt_id: int, clock: Clock, until: datetime | None = None) -> None:
+    """Does nothing when the attempt is no longer `ready`: a task may be delivered twice.
+
+    `until`: when a request whose own thread this is must have been answered."""
     claimed = _claim(attempt_id, clock())
     if claimed is None:
         return
-    outcome = _send(claimed, clock)
+    with kept_lease(claimed, clock):
+        outcome = _send(claimed, clock, until)
     record_submission(claimed, outcome, clock())
 
 
@@ -104,12 +109,15 @@ def stopped_by_supply(attempt: Attempt) -> Move | None:
     return Move(attempt.pk, attempt.state_version, A.FAILED, error=error)
 
 
-def _send(attempt: Attempt, clock: Clock) -> SubmitOutcome:
+def _send(attempt: Attempt, clock: Clock, until: datetime | None) -> SubmitOutcome:
     channel = attempt.channel
     adapter = adapter_for(channel.provider)
-    plan: CompilePlan = plan_from_json(attempt.compile_plan)
+    within_s = None if until is None else (until - clock()).total_seconds()
     try:
-        connection = transport_for_sending(channel)
+        plan = _plan_to_send(attempt, adapter.capabilities, clock())
+        connection = transport_for_sending(channel, within_s)
+    except InputLost as error:
+        return Rejected(error_of(ASSET_UNAVAILABLE, str(error)), "connecting")
     except VaultError as error:
         return Rejected(error_of(AUTH, f"the credential can't be opened: {error}"), "connecting")
     with connection as transport, Sender(attempt.pk) as sender:
@@ -119,6 +127,11 @@ def _send(attempt: Attempt, clock: Clock) -> SubmitOutcome:
             attempt.client_request_key,
             before_send=lambda: _before_send(attempt, sender, clock()),
         )
+
+
+def _plan_to_send(attempt: Attempt, adapter: AdapterCapabilities, now: datetime) -> CompilePlan:
+    """Addresses of uploaded files are signed here, at each sending: none is old when it leaves."""
+    return with_inputs(plan_from_json(attempt.compile_plan), attempt.job.customer_id, adapter, now)
 
 
 def _before_send(attempt: Attempt, sender: Sender, now: datetime) -> None:
@@ -179,8 +192,9 @@ def record_acceptance(attempt: Attempt, accepted: Accepted, now: datetime) -> bo
     capacity.hold_until_look(attempt, first_poll, now)
     if accepted.outputs:
         provider_job.outputs = [locator.as_json() for locator in accepted.outputs]
+        provider_job.outputs_expire_at = accepted.outputs[0].expires_at
         provider_job.completed_at = now
-        provider_job.save(update_fields=["outputs", "completed_at"])
+        provider_job.save(update_fields=["outputs", "outputs_expire_at", "completed_at"])
         record_generated(moved, now)
     elif Job.objects.filter(attempts=moved, cancel_requested_at__isnull=False).exists():
         request_cancel(moved, now)  # wished while nobody knew whether there was anything to cancel
@@ -194,6 +208,7 @@ def _provider_job(attempt: Attempt, accepted: Accepted, now: datetime) -> Provid
         provider_job_id=accepted.provider_job_id,
         provider_request_id=accepted.request_id or "",
         raw_status=accepted.raw_status or "",
+        usage=dict(accepted.usage),
         submitted_at=now,
     )
 
@@ -202,7 +217,8 @@ def record_generated(attempt: Attempt, now: datetime) -> None:
     """The provider is done: the slot is free, the output is fetched next."""
     changes = {"generated_at": now, "next_look_at": now + CLAIM}
     moved = advance(Move(attempt.pk, attempt.state_version, A.GENERATED, changes), now)
-    if moved is not None:
+    # A request that waits for its picture fetches it itself; if it died, the reconciler rings.
+    if moved is not None and not attempt.job.synchronous:
         async_task("dispatch.tasks.fetch", attempt.pk, cluster="traffic")
 
 

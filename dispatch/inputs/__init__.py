@@ -1,0 +1,1 @@
+"""Customers' own files: received, kept once, named in requests, and made reachable for a provider."""
