@@ -57,15 +57,20 @@ def _example(model: PublicModel, number: int, body: Request) -> tuple[Example, R
     name = f"example {number}"
     try:
         limits = parse_capability(model.modality, model.parameters)
-        posted = {field: _reference(field, value) for field, value in body.items()}
-        request = normalized(model.modality, posted, limits, model.degradation, defaults_of(model.parameters))
+        request = normalized(
+            model.modality, as_posted(body), limits, model.degradation, defaults_of(model.parameters)
+        )
     except (InvalidRequest, DocumentError) as error:
         return Example(name, None, str(error)), None
     return Example(name, shape_of(model.modality, request)), request
 
 
+def as_posted(body: Request) -> Request:
+    """An example request as the door hands it on: addresses of assets as objects."""
+    return {field: _reference(field, value) for field, value in body.items()}
+
+
 def _reference(field: str, value: Any) -> Any:
-    """Addresses of assets as the door hands them on."""
     if field in ("first_frame", "last_frame"):
         return {"url": value}
     return [{"url": url} for url in value] if field.startswith("reference_") else value
