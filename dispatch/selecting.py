@@ -19,8 +19,8 @@ def inputs_for(
     compile_refusals: Mapping[str, str],
     now: datetime,
 ) -> routing.RoutingInput:
-    """Everything that the selection of this job's next attempt depends on."""
-    attempts = list(job.attempts.all())
+    """Everything that the selection of this job's next attempt depends on; a draft has had none."""
+    attempts = list(job.attempts.all()) if job.pk else []
     return routing.RoutingInput(
         now=now,
         model=model.model,

@@ -1,6 +1,6 @@
 """What changes from second to second and decides a selection: slots, health, statistics; read once a scan."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
@@ -140,15 +140,27 @@ def read_facts(
     supplies = _supplies_of(catalogue, models)
     places = {supply.place for supply in supplies}
     occupancy = capacity.locked_occupancy(places)
-    matches = matching_refusals(fingerprints, [supply.refusal_place for supply in supplies], now)
-    by_content = {fingerprint: dict(of_content) for fingerprint, of_content in matches.items()}
-    return _facts(catalogue, places, occupancy, by_content, now)
+    return _facts(catalogue, places, occupancy, _matches(supplies, fingerprints, now), now)
 
 
-def glance(catalogue: LiveCatalogue, models: Iterable[ServedModel], now: datetime) -> SelectionFacts:
-    """The same facts for somebody who only looks: without a lock, and for no content in particular."""
-    places = {supply.place for supply in _supplies_of(catalogue, models)}
-    return _facts(catalogue, places, capacity.seen_occupancy(places), {}, now)
+def glance(
+    catalogue: LiveCatalogue,
+    models: Iterable[ServedModel],
+    now: datetime,
+    fingerprints: Collection[str] = (),
+) -> SelectionFacts:
+    """The same facts for somebody who only looks: without a lock."""
+    supplies = _supplies_of(catalogue, models)
+    places = {supply.place for supply in supplies}
+    occupancy = capacity.seen_occupancy(places)
+    return _facts(catalogue, places, occupancy, _matches(supplies, set(fingerprints), now), now)
+
+
+def _matches(
+    supplies: list[SupplyFacts], fingerprints: set[str], now: datetime
+) -> dict[str, dict[int, Match]]:
+    found = matching_refusals(fingerprints, [supply.refusal_place for supply in supplies], now)
+    return {fingerprint: dict(of_content) for fingerprint, of_content in found.items()}
 
 
 def _supplies_of(catalogue: LiveCatalogue, models: Iterable[ServedModel]) -> list[SupplyFacts]:
