@@ -14,6 +14,7 @@ from dispatch.baselines import Costs, Share, Spans
 
 WINDOW = timedelta(minutes=15)
 DAY = timedelta(days=1)
+NO_SHARE, NO_SPANS, NO_COSTS = Share(), Spans(), Costs()
 MOST = 2_000  # newest of each supply or model in each of the two spans
 
 
@@ -21,18 +22,18 @@ MOST = 2_000  # newest of each supply or model in each of the two spans
 class SupplyFigures:
     """Of one supply in one span of time."""
 
-    unknown: Share = Share()  # submissions whose outcome became unknown, of all that were sent
-    errors: Share = Share()  # failures that count as samples of success, of all samples
-    refusals: Share = Share()  # content refusals, of these and all generations
-    spans: Spans = Spans()  # from acceptance to generation
+    unknown: Share = NO_SHARE  # submissions whose outcome became unknown, of all that were sent
+    errors: Share = NO_SHARE  # failures that count as samples of success, of all samples
+    refusals: Share = NO_SHARE  # content refusals, of these and all generations
+    spans: Spans = NO_SPANS  # from acceptance to generation
 
 
 @dataclass(frozen=True, slots=True)
 class ModelFigures:
     """Of one public model's jobs that had an attempt and ended in one span of time."""
 
-    switched: Share = Share()  # those that needed a second attempt
-    costs: Costs = Costs()
+    switched: Share = NO_SHARE  # those that needed a second attempt
+    costs: Costs = NO_COSTS
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,7 +106,7 @@ def supply_figures(supply_ids: Iterable[int], now: datetime) -> Mapping[int, Rec
     }
     for pk, is_now, failed, samples, refused, judged, median, spans in _rows(_ENDED_SQL, ids, now):
         found[pk, is_now] = SupplyFigures(
-            unknown=unknown.get((pk, is_now), Share()),
+            unknown=unknown.get((pk, is_now), NO_SHARE),
             errors=Share(failed, samples),
             refusals=Share(refused, judged),
             spans=Spans(median or 0.0, spans),

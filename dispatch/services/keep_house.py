@@ -1,5 +1,6 @@
-"""Once a minute: counts the slots anew, and ends what nothing else would notice has ended."""
+"""Once a minute: counts the slots anew, watches what is out of the ordinary, and ends what has ended."""
 
+import logging
 from datetime import datetime, timedelta
 
 from django.conf import settings
@@ -9,23 +10,33 @@ from dispatch.models import Occupancy
 from dispatch.services import raise_alerts
 from dispatch.services.answer_once import forget_receipts
 from dispatch.services.reconcile import recount
+from dispatch.services.resolve_ended import resolve_ended
+from dispatch.services.watch_credentials import watch_credentials
 from dispatch.services.watch_publication import watch_publication
+from dispatch.services.watch_rates import watch_rates
 from dispatch.unknown_slots import unknown_slots
 from health.alerts import reraise_acknowledged, resolve_unseen
 from health.services.end_outlived_refusals import end_outlived_refusals
 
-NO_SELECTION_FOR = timedelta(minutes=15)
+logger = logging.getLogger(__name__)
 
 
 def keep_house(now: datetime) -> None:
+    """Every chore, also after one that failed; the failures are raised together at the end."""
+    failures = []
+    for chore in CHORES:
+        try:
+            chore(now)
+        except Exception as failure:
+            logger.exception("A chore of housekeeping failed", extra={"chore": chore.__name__})
+            failures.append(failure)
+    if failures:
+        raise ExceptionGroup("housekeeping left some of its work undone", failures)
+
+
+def _recount(now: datetime) -> None:
     recount(now)
-    end_outlived_refusals(now)
-    watch_publication(now)
-    forget_receipts(now)
-    _look_at_unknown_slots(now)
-    quiet = "the model had no selection for 15 minutes"
-    resolve_unseen(raise_alerts.OF_SELECTION, now - NO_SELECTION_FOR, quiet, now)
-    reraise_acknowledged(now - timedelta(seconds=settings.ALERT_RERAISE_AFTER_S), now)
+    resolve_unseen(["lease_drift"], now, "the next count found no difference", now)
 
 
 def _look_at_unknown_slots(now: datetime) -> None:
@@ -34,3 +45,20 @@ def _look_at_unknown_slots(now: datetime) -> None:
     occupancy = {(row.kind, row.subject_id): row for row in Occupancy.objects.all()}
     found = unknown_slots(catalogue, catalogue.models.values(), occupancy)
     raise_alerts.unknown_slots_full(found, now)
+
+
+def _raise_again(now: datetime) -> None:
+    reraise_acknowledged(now - timedelta(seconds=settings.ALERT_RERAISE_AFTER_S), now)
+
+
+CHORES = (
+    _recount,
+    end_outlived_refusals,
+    watch_publication,
+    forget_receipts,
+    _look_at_unknown_slots,
+    watch_rates,
+    watch_credentials,
+    resolve_ended,
+    _raise_again,
+)

@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Mapping
 from datetime import datetime
 
+from billing.money import written
 from dispatch.models import Attempt, Job
 from dispatch.unknown_slots import UnknownSlots
 from health.alerts import raise_alert, resolve_alert, resolve_alerts
@@ -47,6 +48,33 @@ def unknown_provider_status(attempt: Attempt, raw_status: str, now: datetime) ->
         dedupe_key=f"unknown_provider_status:{provider}:{raw_status[:60]}",
         details={"raw_status": raw_status[:60], "attempt": attempt.public_id},
         now=now,
+    )
+
+
+def capability_mismatch(attempt: Attempt, now: datetime) -> None:
+    """Once for each supply: the provider refused what the supply's published capability promises."""
+    subject = f"supply:{attempt.supply.slug}"
+    raise_alert(
+        "capability_mismatch",
+        subject=subject,
+        dedupe_key=f"capability_mismatch:{subject}",
+        details={
+            "attempt": attempt.public_id,
+            "capability": attempt.capability_version.public_id,
+            "why": attempt.error_message,
+        },
+        now=now,
+    )
+
+
+def unmatched_charge(attempt: Attempt, provider_job_id: str, now: datetime) -> None:
+    """The provider has, and charges, what was given up here: it is booked as a loss, and no job got it."""
+    _of_attempt(
+        "unmatched_charge",
+        attempt,
+        now,
+        provider_job=provider_job_id,
+        booked=f"{written(attempt.quote_micros)} {attempt.quote_currency}",
     )
 
 

@@ -101,6 +101,8 @@ def _record_late(attempt: Attempt, result: RecoverResult, now: datetime) -> None
     is_over = isinstance(result, Found) or next_at > given_up_at + LATE_LOOKS_FOR
     with transaction.atomic():
         _keep(attempt, result, now)
+        if isinstance(result, Found):
+            raise_alerts.unmatched_charge(attempt, result.provider_job_id, now)
         Attempt.objects.filter(pk=attempt.pk).update(next_look_at=None if is_over else next_at)
 
 

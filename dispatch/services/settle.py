@@ -10,6 +10,7 @@ from dispatch.models import Attempt, Job
 from dispatch.moves import Move
 from dispatch.pricing import sale_price_micros
 from dispatch.representation import degradation_of
+from dispatch.services import raise_alerts
 from health.memory import place_of
 from health.services.record_evidence import AttemptEvidence, record_evidence
 from health.services.record_refusal import record_refusal
@@ -23,6 +24,8 @@ def record_end(job: Job, attempt: Attempt, move: Move, now: datetime) -> None:
     _book_provider_cost(job, attempt, move, now)
     _give_evidence(attempt, move, now)
     _remember_refusal(job, attempt, move, now)
+    if move.error is not None and move.error.code == "unsupported_capability":
+        raise_alerts.capability_mismatch(attempt, now)
 
 
 def _give_evidence(attempt: Attempt, move: Move, now: datetime) -> None:
