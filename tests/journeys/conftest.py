@@ -3,8 +3,8 @@
 import os
 import socket
 import sys
-from collections.abc import Callable, Iterator
-from contextlib import ExitStack
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 import pytest
@@ -43,13 +43,20 @@ def simulator(transactional_db: None) -> Iterator[Simulator]:
 @pytest.fixture
 def api(tmp_path: Path, simulator: Simulator) -> Iterator[str]:
     """The address of a real web server on the test's database."""
+    environment = {**os.environ, "DATABASE_URL": database_url(connection.settings_dict["NAME"])}
+    with web_server(environment, tmp_path / "web.log") as address:
+        yield address
+
+
+@contextmanager
+def web_server(environment: Mapping[str, str], log: Path) -> Iterator[str]:
+    """The address of the customer API, served by real processes."""
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         address = f"127.0.0.1:{probe.getsockname()[1]}"
     options = ["--bind", address, "--worker-class", "gthread", "--threads", "8", "--chdir", str(ROOT)]
-    environment = {**os.environ, "DATABASE_URL": database_url(connection.settings_dict["NAME"])}
     command = [sys.executable, "-m", "gunicorn", *options, "config.wsgi"]
-    with running(command, environment, tmp_path / "web.log") as web:
+    with running(command, environment, log) as web:
         web.says("Listening at", 60)
         yield f"http://{address}/api/v1/"
 

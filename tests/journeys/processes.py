@@ -1,9 +1,11 @@
 """Real processes for journeys: started as an operator would, watched from outside, never left behind."""
 
 import os
+import shutil
 import signal
 import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
@@ -62,6 +64,15 @@ def running(
         for member in family_of(process.pid):
             kill(member.pid)
         process.wait(10)
+
+
+@contextmanager
+def open_folder() -> Iterator[Path]:
+    """Unlike pytest's own, a folder that the server's account may pass through when we are root."""
+    folder = Path(tempfile.mkdtemp(prefix="frameyard-journey-"))
+    folder.chmod(0o711)
+    yield folder
+    shutil.rmtree(folder)
 
 
 def database_url(name: str) -> str:

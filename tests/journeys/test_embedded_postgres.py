@@ -4,9 +4,7 @@ import os
 import shutil
 import stat
 import sys
-import tempfile
 from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 
 import psutil
@@ -15,7 +13,7 @@ import pytest
 
 from config import embedded
 from config.binaries import PLACE, PostgresUnavailable
-from tests.journeys.processes import all_gone, kill, running, wait_until
+from tests.journeys.processes import all_gone, kill, open_folder, running, wait_until
 
 pytestmark = pytest.mark.journey
 
@@ -27,15 +25,6 @@ embedded.start(Path(sys.argv[1]), durable=False)
 (Path(sys.argv[1]) / "started").touch()
 signal.pause()
 """
-
-
-@contextmanager
-def open_folder() -> Iterator[Path]:
-    """Unlike pytest's own, a folder that the server's account may pass through when we are root."""
-    folder = Path(tempfile.mkdtemp(prefix="frameyard-journey-"))
-    folder.chmod(0o711)
-    yield folder
-    shutil.rmtree(folder)
 
 
 @pytest.fixture
