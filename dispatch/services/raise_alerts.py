@@ -58,11 +58,7 @@ def capability_mismatch(attempt: Attempt, now: datetime) -> None:
         "capability_mismatch",
         subject=subject,
         dedupe_key=f"capability_mismatch:{subject}",
-        details={
-            "attempt": attempt.public_id,
-            "capability": attempt.capability_version.public_id,
-            "why": attempt.error_message,
-        },
+        details={"attempt": attempt.public_id, "capability": attempt.capability_version.public_id},
         now=now,
     )
 

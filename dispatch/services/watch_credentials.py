@@ -15,9 +15,12 @@ def watch_credentials(now: datetime) -> None:
     last_day = now.date() + timedelta(days=settings.ALERT_CREDENTIAL_DAYS)
     in_use = Channel.objects.exclude(state=AdminState.DISABLED).exclude(credential="")
     keys = []
-    for channel in in_use.filter(credential_expires_on__lte=last_day):
-        slug, expires_on = channel.slug, channel.credential_expires_on or last_day
-        keys.append(f"{CODE}:channel:{slug}")
-        details = {"expires_on": expires_on.isoformat(), "days_left": (expires_on - now.date()).days}
-        raise_alert(CODE, subject=f"channel:{slug}", dedupe_key=keys[-1], details=details, now=now)
+    for channel in in_use:
+        expires_on = channel.credential_expires_on
+        if expires_on is None or expires_on > last_day:
+            continue
+        subject, days_left = f"channel:{channel.slug}", (expires_on - now.date()).days
+        details = {"expires_on": expires_on.isoformat(), "days_left": days_left}
+        raise_alert(CODE, subject=subject, dedupe_key=f"{CODE}:{subject}", details=details, now=now)
+        keys.append(f"{CODE}:{subject}")
     resolve_all_but(CODE, keys, "the credential is good for longer, or the channel is disabled", now)

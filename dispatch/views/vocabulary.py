@@ -85,6 +85,16 @@ SUBJECTS: Final[Words] = {  # of alerts, and of what was seen
     "model": _("Public model"),
     "provider": _("Provider"),
     "raw_status": _("Status as it came"),
+    "measured": _("Measured"),
+    "samples": _("Samples"),
+    "baseline": _("The day before"),
+    "limit": _("Limit"),
+    "held": _("Held"),
+    "expires_on": _("Its last day"),
+    "days_left": _("Days left"),
+    "capability": _("Capability version"),
+    "provider_job": _("The provider's id"),
+    "booked": _("Booked as a loss"),
     "why": _("Why"),
 }
 EVENT_KINDS: Final[Words] = {
