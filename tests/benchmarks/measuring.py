@@ -56,29 +56,45 @@ class Figures:
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """One line of the table: CPU milliseconds a unit, and the ratio of the medians."""
+    """One line of the table. What is judged is the ratio of the medians, or our median where nothing in the
+    same run can be compared with it."""
 
     name: str
     ours: Figures
-    reference: Figures
+    reference: Figures | None = None
     bar: float | None = None  # None: told beside the others, judged by nobody
     goal: float | None = None
+    unit: str = "CPU ms"  # of the figures; a ratio has none
+    more_is_better: bool = False  # jobs a second, say
 
     @property
-    def ratio(self) -> float:
-        return self.ours.median / self.reference.median
+    def ratio(self) -> float | None:
+        return None if self.reference is None else self.ours.median / self.reference.median
+
+    @property
+    def judged(self) -> float:
+        return self.ours.median if self.ratio is None else self.ratio
+
+    @property
+    def passed(self) -> bool:
+        return self.bar is None or self._reaches(self.bar)
 
     @property
     def verdict(self) -> str:
         if self.bar is None or self.goal is None:
             return "no bar"
-        if self.ratio <= self.goal:
+        if self._reaches(self.goal):
             return f"goal {self.goal:g} met"
-        return f"first bar {self.bar:g} met" if self.ratio <= self.bar else f"first bar {self.bar:g} MISSED"
+        return f"first bar {self.bar:g} met" if self.passed else f"first bar {self.bar:g} MISSED"
 
     def as_json(self) -> dict[str, Any]:
-        figures = {side: _figures(getattr(self, side)) for side in ("ours", "reference")}
-        return {"name": self.name, **figures, "ratio": self.ratio, "bar": self.bar, "goal": self.goal}
+        sides = {"ours": self.ours, "reference": self.reference}
+        figures = {side: None if it is None else _figures(it) for side, it in sides.items()}
+        judged = {"ratio": self.ratio, "bar": self.bar, "goal": self.goal}
+        return {"name": self.name, "unit": self.unit, **figures, **judged, "verdict": self.verdict}
+
+    def _reaches(self, limit: float) -> bool:
+        return self.judged >= limit if self.more_is_better else self.judged <= limit
 
 
 def _figures(it: Figures) -> dict[str, float]:
@@ -87,15 +103,18 @@ def _figures(it: Figures) -> dict[str, float]:
 
 @dataclass(frozen=True, slots=True)
 class Report:
+    """`notes` are sentences below the table: sizes, versions, what was checked afterwards."""
+
     benchmark: str
     reference: str
     plan: Plan
     rows: tuple[Row, ...]
     discarded: int  # rounds
+    notes: tuple[str, ...] = ()
 
     @property
     def passed(self) -> bool:
-        return all(row.bar is None or row.ratio <= row.bar for row in self.rows)
+        return all(row.passed for row in self.rows)
 
 
 class Program:

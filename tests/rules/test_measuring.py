@@ -42,3 +42,10 @@ def test_the_measured_decision_is_whole_and_its_windows_are_counted() -> None:
         measured = interleaved({"ours": program}, Plan(windows=2, window_s=0.05, foreign_share=9))
     assert [window.units > 0 and window.wall_s >= 0.05 for window in measured.windows["ours"]] == [True, True]
     assert measured.discarded == 0
+
+
+def test_a_rate_is_better_the_higher_and_a_figure_without_reference_is_judged_itself() -> None:
+    rate = Row("r", Figures.of([30.0]), Figures.of([100.0]), 0.25, 0.5, "jobs/s", more_is_better=True)
+    assert (rate.passed, rate.verdict) == (True, "first bar 0.25 met")
+    late = Row("l", Figures.of([1.2]), bar=1.1, goal=0.1, unit="s")
+    assert (late.ratio, late.passed, late.verdict) == (None, False, "first bar 1.1 MISSED")

@@ -64,16 +64,17 @@ def _names() -> list[str]:
 
 
 def _table(report: Report) -> Iterator[str]:
-    yield f"{report.benchmark} against {report.reference}; CPU ms a unit, min / median / max"
+    yield f"{report.benchmark} against {report.reference}; min / median / max"
     yield (
         f"{report.plan.windows} interleaved windows of {report.plan.window_s:g} s; "
         f"{report.discarded} rounds discarded, others over {report.plan.foreign_share:.0%} of the machine"
     )
     for row in report.rows:
-        yield (
-            f"{row.name:<45}{_written(row.ours)}   reference {_written(row.reference)}   "
-            f"ratio {row.ratio:.3f}: {row.verdict}"
-        )
+        line = f"{row.name:<45}{_written(row.ours)} {row.unit}"
+        if row.reference is not None:
+            line += f"   reference {_written(row.reference)}   ratio {row.ratio:.3f}"
+        yield f"{line}: {row.verdict}"
+    yield from report.notes
 
 
 def _written(it: Figures) -> str:
