@@ -11,6 +11,7 @@ urlpatterns = [
     path("live", api.live),
     path("ready", api.ready),
     path("api/v1/", include("dispatch.api.urls")),
+    path("callbacks/", include("dispatch.callbacks.urls")),
     path("console/", include("dispatch.views.urls")),
     path(
         "api/schema/",

@@ -2,6 +2,7 @@
 
 from django.conf import settings
 
+from catalog.callback_addresses import callback_secrets, callback_url
 from catalog.credentials import read_credential
 from catalog.models import Channel
 from catalog.providers.http import Limits, Transport
@@ -18,6 +19,8 @@ def access_to(channel: Channel) -> ChannelAccess:
         base_url=channel.base_url,
         credential=read_credential(channel),
         config=channel.config,
+        callback_url=callback_url(channel),
+        callback_secrets=callback_secrets(channel),
     )
 
 

@@ -50,6 +50,8 @@ type Recovery = Literal["idempotent_key", "client_reference", "list_by_time", "n
 type CancelSupport = Literal["none", "queued_only", "any_time"]
 type CancelOutcome = Literal["requested", "too_late", "unsupported", "not_found", "failed"]
 type AssetWay = Literal["url", "inline"]  # an address that the provider fetches, or a data: URL
+# Who vouches for a callback. `provider`: it signs the body, which is believed like a poll's answer.
+# `own_token`: ours in the address proves who calls and not what is said, so it only hints that a poll is due.
 type CallbackSignature = Literal["none", "own_token", "provider"]
 
 
@@ -66,6 +68,8 @@ class ChannelAccess:
     base_url: str
     credential: str = field(repr=False)
     config: Mapping[str, Any] = field(default_factory=dict)
+    callback_url: str = field(default="", repr=False)  # empty: the provider is only asked
+    callback_secrets: tuple[str, ...] = field(default=(), repr=False)  # the first makes tokens, all verify
 
 
 @dataclass(frozen=True, slots=True)

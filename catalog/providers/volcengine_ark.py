@@ -10,6 +10,7 @@ from typing import Any, Final
 from urllib.parse import quote
 
 from catalog.providers import errors
+from catalog.providers.callbacks import CONFIG as CALLBACK_CONFIG
 from catalog.providers.callbacks import callback_address, event_id, is_fresh, verified_key
 from catalog.providers.documents import (
     Unreadable,
@@ -231,14 +232,7 @@ class VolcengineArk:
     config_schema: Final[Mapping[str, Any]] = {
         "type": "object",
         "additionalProperties": False,
-        "properties": {
-            "callback_url": {
-                "description": "Where Ark calls when a task changes; left out: tasks are only polled.",
-                "type": "string",
-                "pattern": "^https?://[^?#]+$",
-                "maxLength": 500,
-            }
-        },
+        "properties": {**CALLBACK_CONFIG},
     }
 
     def compile(self, request: NormalizedRequest, supply: SupplyTarget) -> CompilePlan | CompileError:
@@ -256,10 +250,8 @@ class VolcengineArk:
         body = dict(plan.body)
         if plan.modality == "video":
             body["safety_identifier"] = client_request_key
-            if transport.access.config.get("callback_url"):
-                body["callback_url"] = callback_address(
-                    transport.access.config["callback_url"], transport.access, client_request_key
-                )
+            if call_us_at := callback_address(transport.access, client_request_key):
+                body["callback_url"] = call_us_at
         headers = {**_authorization(transport), "X-Client-Request-Id": client_request_key}
         exchange = transport.post_once(plan.path, body, headers, before_send)
         if plan.modality == "video":

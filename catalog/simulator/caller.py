@@ -13,7 +13,6 @@ from catalog.simulator.faces.face import Face
 from catalog.simulator.world import Task, World
 
 _TRIES = 3
-_LATE_S = 400  # older than any replay window
 _TIMEOUT_S = 5
 
 
@@ -56,8 +55,8 @@ class Caller:
             changes = [(at, word) for at, word in reversed(changes)]
             self._push(task, [(last, at, word) for at, word in changes])
             return
-        late_s = _LATE_S if task.do.callback == "late" else 0
-        times = 2 if task.do.callback == "twice" else 1
+        late_s = task.do.callback_late_s if task.do.callback == "late" else 0
+        times = 2 if task.do.callback == "twice" else task.do.callback_times
         self._push(task, [(at + late_s, at, word) for at, word in changes for _ in range(times)])
 
     def _push(self, task: Task, calls: list[tuple[float, float, str]]) -> None:
@@ -77,14 +76,11 @@ class Caller:
 
     def _call(self, task: Task, at: float, word: str) -> None:
         body = self._faces[task.face].callback(task, word, at, self._origin)
-        address = (
-            _forged(task.request["callback_url"])
-            if task.do.callback == "forged"
-            else task.request["callback_url"]
-        )
+        address = _misled(task.request["callback_url"], task.do.callback)
         for _ in range(_TRIES):
             if _is_taken(address, body):
-                return
+                break
+        self._world.count_call(task)
 
 
 def _is_taken(address: Any, body: bytes) -> bool:
@@ -96,7 +92,11 @@ def _is_taken(address: Any, body: bytes) -> bool:
     return False
 
 
-def _forged(address: str) -> str:
-    """The address as somebody would guess it."""
+def _misled(address: str, callback: str) -> str:
+    """The address, or as somebody would guess it."""
     parts = urlsplit(address)
-    return urlunsplit(parts._replace(query=parts.query[:-8] + "00000000"))
+    if callback == "forged":
+        return urlunsplit(parts._replace(query=parts.query[:-8] + "00000000"))
+    if callback == "wrong_place":
+        return urlunsplit(parts._replace(path=parts.path[:-9] + "00000000/"))
+    return address

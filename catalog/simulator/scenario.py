@@ -53,7 +53,16 @@ OUTPUTS: Final = (
     "gzip_bomb",
     "needs_header",
 )
-CALLBACKS: Final = ("once", "none", "twice", "late", "reordered", "forged")
+CALLBACKS: Final = (
+    "once",
+    "none",
+    "twice",
+    "late",  # by `callback_late_s`
+    "early",  # the first before the submission is answered
+    "reordered",
+    "forged",  # the token is guessed
+    "wrong_place",  # the path is
+)
 ACCOUNT_STATES: Final = ("ok", "revoked", "overdue")
 
 DEEP_LEVELS: Final = 200_000
@@ -87,6 +96,8 @@ class Do:
     output_statuses: tuple[int, ...] = ()  # the first answers of its output, before the real one
     output_lifetime_s: float = 24 * 3600
     callback: str = "once"
+    callback_times: int = 1  # that each is made
+    callback_late_s: float = 400  # older than any replay window
 
 
 @dataclass(frozen=True, slots=True)

@@ -31,6 +31,7 @@ class Task:
     before: str = ""  # the id of the task before it
     output_asked: int = 0  # times that its output was fetched
     locators: int = 0  # times that its address was handed out
+    calls: int = 0  # callbacks made
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,6 +114,16 @@ class World:
                 self.to_call.append(task)
                 self.changed.notify_all()
             return task
+
+    def count_call(self, task: Task) -> None:
+        with self._lock:
+            task.calls += 1
+            self.changed.notify_all()
+
+    def await_call(self, task: Task, most_s: float = 10) -> None:
+        """Until the task's first callback was made; it may come before its submission is answered."""
+        with self.changed:
+            self.changed.wait_for(lambda: task.calls > 0, most_s)
 
     def _log(self, call: Call, task_id: str, outcome: str) -> None:
         name = account_name(call.account)

@@ -181,8 +181,8 @@ ARK = Case(
         Refusal("SomethingNew", 0, ("supply", "supply", False, "internal_permanent")),
     ),
     output_lifetime_s=24 * 3600,
-    config={"callback_url": "https://frameyard.example/callbacks/channel-1"},
-    bad_configs=({"callback_url": "not an address"}, {"callback": "https://frameyard.example"}),
+    config={"callbacks": False},
+    bad_configs=({"callbacks": "https://frameyard.example"}, {"callback": True}),
 )
 
 CASES: tuple[Case, ...] = (ARK,)

@@ -678,7 +678,8 @@ class Called:
             connection.sendall(reply(204, b""))
 
         base = f"http://127.0.0.1:{serve(behaviour)}/callbacks/channel-1"
-        self.access = access(simulator.base_url(case.adapter.key), case.adapter.key, callback_url=base)
+        plain = access(simulator.base_url(case.adapter.key), case.adapter.key)
+        self.access = replace(plain, callback_url=base, callback_secrets=("a secret of channel-1",))
         script(simulator, "submit", queue_s=0, run_s=0)
         with Transport(self.access, CALM) as client:
             self.job_id = accepted(case, client).provider_job_id
@@ -725,14 +726,17 @@ def test_a_callback_that_comes_twice_is_one_event(case: Case, called: Called) ->
 def test_a_callback_of_another_key_or_account_is_refused(case: Case, called: Called) -> None:
     forged_token = {**called.query, "token": "0" * 64}
     other_key = {**called.query, "key": "fy-00000002"}
-    other_access = replace(called.access, credential="sk-somebody-else")
-    other_channel = replace(called.access, slug="channel-2")
+    other_channel = replace(called.access, callback_secrets=("a secret of channel-2",))
     assert isinstance(called.parse(case, query=forged_token), CallbackInvalid)
     assert isinstance(called.parse(case, query=other_key), CallbackInvalid)
     assert isinstance(called.parse(case, query={}), CallbackInvalid)
-    assert isinstance(called.parse(case, access=other_access), CallbackInvalid)
     assert isinstance(called.parse(case, access=other_channel), CallbackInvalid)
-    assert isinstance(called.parse(case, access=replace(called.access, credential="")), CallbackInvalid)
+    assert isinstance(called.parse(case, access=replace(called.access, callback_secrets=())), CallbackInvalid)
+
+
+def test_a_secret_that_was_replaced_still_proves_the_calls_of_older_jobs(case: Case, called: Called) -> None:
+    rotated = replace(called.access, callback_secrets=("a newer one", *called.access.callback_secrets))
+    assert called.parse(case, access=rotated) == called.parse(case)
 
 
 @pytest.mark.parametrize("minutes", [-6, 6, 60 * 24 * 3])

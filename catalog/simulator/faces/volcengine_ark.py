@@ -110,6 +110,8 @@ def _submit(request: Request, key: str, world: World) -> Answer:
         world.refuse(call, do.error or do.answer)
         return _spoilt(_error(do.error, do) if do.error else _redirected(do), do)
     task = world.accept(ArkFace.name, "cgt-" if is_video else "img-", call, body, do)
+    if do.callback == "early" and is_video:
+        world.await_call(task)
     if do.error_after_acceptance:
         return _spoilt(_error(do.error_after_acceptance, do), do)
     if not is_video:
