@@ -34,7 +34,7 @@ class RateRule:
 def limit_of(before: Share, rule: RateRule) -> float:
     """What the rate must not pass: a multiple of the day's own, but at most half of the way from there to 1,
     or a rate that is bad already could never become worse."""
-    return min(max(rule.floor, rule.factor * before.rate), (1 + before.rate) / 2)
+    return max(rule.floor, min(rule.factor * before.rate, (1 + before.rate) / 2))
 
 
 def is_high(now: Share, before: Share, rule: RateRule) -> bool:
