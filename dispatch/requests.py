@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from catalog.capability import Capability, lacking
-from catalog.shape import shape_of
+from catalog.shape import IMAGE_MODES, shape_of
 from dispatch.errors import InvalidRequest
 
 # What decides how a request is made, not what is in it; kept with the normalized request.
@@ -30,6 +30,34 @@ _VIDEO_CONTENT = (
 _IMAGE_CONTENT = ("mode", "prompt", "negative_prompt", "size", "n", "seed", "reference_images")
 
 
+_VIDEO_ONLY = frozenset(_VIDEO_CONTENT) - frozenset(_IMAGE_CONTENT) | {"billing_mode"}
+_IMAGE_ONLY = frozenset(_IMAGE_CONTENT) - frozenset(_VIDEO_CONTENT)
+AUTO = "auto"
+
+
+def is_auto(body: Mapping[str, Any]) -> bool:
+    """Whether the platform picks the model. Raises InvalidRequest where nobody does."""
+    if body.get("routing_mode") == AUTO:
+        return True
+    model = body.get("model")
+    if model is None:
+        raise InvalidRequest("Name a model, or let routing_mode auto pick one.", "model")
+    if model == AUTO and body.get("routing_mode") is not None:
+        raise InvalidRequest("The model auto goes with routing_mode auto only.", "routing_mode")
+    return bool(model == AUTO)
+
+
+def modality_of(body: Mapping[str, Any]) -> str:
+    """What a request without a model wants, by its fields. Raises InvalidRequest where they don't tell."""
+    mode = body.get("mode")
+    if mode is not None:
+        return "image" if mode in IMAGE_MODES else "video"
+    image, video = _IMAGE_ONLY & body.keys(), _VIDEO_ONLY & body.keys()
+    if bool(image) == bool(video):
+        raise InvalidRequest("Say mode, so that it is known whether a video or an image is wanted.", "mode")
+    return "image" if image else "video"
+
+
 def normalized(
     modality: str,
     body: Mapping[str, Any],
@@ -49,7 +77,7 @@ def normalized(
         request.setdefault(name, value)
     request["mode"] = request.get("mode") or _mode_by_inputs(modality, request)
     request["degradation"] = _tightened(model_degradation, request.get("degradation"))
-    request.setdefault("routing_mode", "preferred")
+    request.setdefault("routing_mode", AUTO if body.get("model") == AUTO else "preferred")
     _refuse_beyond(limits, modality, request)
     return request
 

@@ -74,7 +74,7 @@ class ReferenceListField(serializers.ListField):
 class JobRequestSerializer(StrictSerializer):
     """The body of `POST /api/v1/jobs/`, for both modalities; the model's own limits come after."""
 
-    model = serializers.CharField(max_length=80)
+    model = serializers.CharField(max_length=80, required=False)
     prompt = serializers.CharField(max_length=PROMPT_MAX, trim_whitespace=False)
     negative_prompt = serializers.CharField(max_length=PROMPT_MAX, required=False, trim_whitespace=False)
     mode = serializers.ChoiceField(choices=[*VIDEO_MODES, *IMAGE_MODES], required=False)
@@ -95,7 +95,7 @@ class JobRequestSerializer(StrictSerializer):
     real_person = serializers.BooleanField(required=False)
     billing_mode = serializers.ChoiceField(choices=["per_second", "per_request"], required=False)
     degradation = serializers.ChoiceField(choices=["strict", "best_effort"], required=False)
-    routing_mode = serializers.ChoiceField(choices=["preferred", "strict_model"], required=False)
+    routing_mode = serializers.ChoiceField(choices=["preferred", "strict_model", "auto"], required=False)
     max_cost = serializers.DecimalField(max_digits=18, decimal_places=6, min_value=Decimal(0), required=False)
     service_class = serializers.ChoiceField(choices=ServiceClass.values, required=False)
     project = serializers.CharField(max_length=80, required=False)
