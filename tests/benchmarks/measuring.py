@@ -8,7 +8,7 @@ import json
 import os
 import subprocess
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from statistics import median
 from time import monotonic
@@ -32,15 +32,21 @@ class Plan:
 
 @dataclass(frozen=True, slots=True)
 class Window:
-    """What one program did in one window."""
+    """What one program did in one window; latencies are those of its units."""
 
     units: int
     cpu_s: float
     wall_s: float
+    p50_ms: float = 0
+    p99_ms: float = 0
 
     @property
     def cpu_ms_per_unit(self) -> float:
         return self.cpu_s / self.units * 1_000
+
+    @property
+    def units_per_s(self) -> float:
+        return self.units / self.wall_s
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,13 +126,15 @@ class Report:
 class Program:
     """A module that serves units of work (tests.benchmarks.serving) in a process of its own."""
 
-    def __init__(self, module: str, *arguments: str) -> None:
+    def __init__(self, module: str, *arguments: str, environment: Mapping[str, str] | None = None) -> None:
+        """`environment` is that of an installation (tests.benchmarks.installation), else ours."""
         self._module = module
         self._process = subprocess.Popen(
             [sys.executable, "-W", "ignore", "-m", module, *arguments],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             text=True,
+            env=environment,
         )
         self.told: Mapping[str, Any] = self._read()
 
@@ -157,13 +165,17 @@ class Program:
         self._process.wait(timeout=10)
 
 
+def _cpu_ms(window: Window) -> float:
+    return window.cpu_ms_per_unit
+
+
 @dataclass(slots=True)
 class Measured:
     windows: dict[str, list[Window]] = field(default_factory=dict)  # by the program's name
     discarded: int = 0
 
-    def figures(self, name: str) -> Figures:
-        return Figures.of([window.cpu_ms_per_unit for window in self.windows[name]])
+    def figures(self, name: str, of: Callable[[Window], float] = _cpu_ms) -> Figures:
+        return Figures.of([of(window) for window in self.windows[name]])
 
 
 def interleaved(programs: Mapping[str, Program], plan: Plan) -> Measured:

@@ -2,7 +2,8 @@
 
 import json
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from itertools import pairwise
 from time import monotonic, process_time
 from typing import Any
 
@@ -15,11 +16,19 @@ def serve(unit: Callable[[], object], **told: Any) -> None:
 
 
 def _measured(unit: Callable[[], object], seconds: float) -> dict[str, float]:
-    began, cpu_began, units = monotonic(), process_time(), 0
-    while monotonic() - began < seconds:
+    began, cpu_began = monotonic(), process_time()
+    ends = [began]
+    while ends[-1] - began < seconds:
         unit()
-        units += 1
-    return {"units": units, "cpu_s": process_time() - cpu_began, "wall_s": monotonic() - began}
+        ends.append(monotonic())
+    cpu_s = process_time() - cpu_began
+    spans_ms = sorted((end - start) * 1_000 for start, end in pairwise(ends))
+    quantiles = {"p50_ms": _quantile(spans_ms, 0.5), "p99_ms": _quantile(spans_ms, 0.99)}
+    return {"units": len(spans_ms), "cpu_s": cpu_s, "wall_s": ends[-1] - began, **quantiles}
+
+
+def _quantile(ascending: Sequence[float], share: float) -> float:
+    return ascending[min(len(ascending) - 1, int(len(ascending) * share))]
 
 
 def _say(answer: dict[str, Any]) -> None:
