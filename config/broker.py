@@ -51,9 +51,11 @@ class ListeningBroker(ORM):
         try:
             if time.monotonic() >= self._look_at_s:
                 self._listen()
-                if taken := self._take():
+                taken = self._take()
+                if len(taken) < Conf.BULK:  # there are no more, and we are told of the next
+                    self._look_at_s = time.monotonic() + LOOK_AT_LEAST_EVERY_S
+                if taken:
                     return taken
-                self._look_at_s = time.monotonic() + LOOK_AT_LEAST_EVERY_S
             if self._is_told():
                 self._look_at_s = 0
         except (OperationalError, InterfaceError) as error:
@@ -71,8 +73,9 @@ class ListeningBroker(ORM):
             cursor.execute("DELETE FROM django_q_ormq WHERE id = %s", [task_id])
 
     def _listen(self) -> None:
-        """Before the first look, so that no task falls between the look and the wait."""
-        close_old_connections()
+        """Before the first look, so that no task falls between the look and the wait.
+
+        The session is as old as this process: one that broke tells us at the next look or while we wait."""
         connection.ensure_connection()
         if self._listening is not connection.connection:
             with connection.cursor() as cursor:

@@ -26,6 +26,8 @@ from dispatch import pulse, signs_of_life
 logger = logging.getLogger(__name__)
 
 LOOK_EVERY_S = 1.0
+# While no bell waits the database is asked this seldom, and a hung cluster is still noticed in time.
+ASK_SELDOM_EVERY_S = 4.0
 # A new cluster has as long to answer the bells that its predecessor left as any cluster has.
 JUDGE_AFTER_S = float(pulse.UNANSWERED_AFTER_S)
 _STEADY_AFTER_S = 30.0
@@ -52,6 +54,7 @@ class ClusterGuard:
         self.request = request
         self.grace_s = grace_s
         self._restart_wait_s = 0.0
+        self._ask_at_s = 0.0  # monotonic
         self._taken = Taken()
 
     def run(self) -> None:
@@ -90,12 +93,20 @@ class ClusterGuard:
 
     def _hangs(self) -> bool:
         try:
-            return pulse.is_hung(self.cluster, timezone.now()) or self._taken.in_vain(self.cluster)
+            return self._leaves_bells_unanswered() or self._taken.in_vain(self.cluster)
         except (OperationalError, InterfaceError) as error:
             # A database that doesn't answer says nothing about the cluster.
             self._lost_database("it cannot look after its cluster", error)
             self._taken = Taken()
             return False
+
+    def _leaves_bells_unanswered(self) -> bool:
+        if time.monotonic() < self._ask_at_s:
+            return False
+        now = timezone.now()
+        waits_s = pulse.unanswered_s(self.cluster, now)
+        self._ask_at_s = 0.0 if waits_s else time.monotonic() + ASK_SELDOM_EVERY_S
+        return pulse.is_hung(self.cluster, waits_s, now)
 
     def _give_back(self) -> None:
         """Lets the next cluster take at once what the last one had taken and not finished. Should another

@@ -11,7 +11,7 @@ from functools import cache
 from typing import Any
 
 from django.db import connection, transaction
-from django.db.models import Case, Exists, F, Q, When
+from django.db.models import Case, Exists, F, Min, Q, When
 from django_q.tasks import async_task
 
 from dispatch import due
@@ -139,16 +139,20 @@ def answer(name: str, now: datetime) -> None:
     Bell.objects.filter(name=name).update(answered_at=now)
 
 
-def is_hung(cluster: str, now: datetime) -> bool:
-    """Whether bells wait while no worker of the cluster has shown any sign of life for as long.
+def unanswered_s(cluster: str, now: datetime) -> float:
+    """How long the cluster's longest waiting bell has waited; 0 where all were answered."""
+    waiting = Bell.objects.filter(Q(answered_at=None) | Q(answered_at__lt=F("rung_at")), cluster=cluster)
+    since = waiting.aggregate(since=Min("rung_at"))["since"]
+    return 0.0 if since is None else (now - since).total_seconds()
+
+
+def is_hung(cluster: str, waits_s: float, now: datetime) -> bool:
+    """Whether a bell has waited too long and no worker of the cluster has shown any sign of life since.
 
     A cluster whose workers are all at work for a slow provider, or that works through a heap of short tasks,
     leaves bells waiting too, but it is not silent."""
     since = now - timedelta(seconds=UNANSWERED_AFTER_S)
-    unanswered = Bell.objects.filter(
-        Q(answered_at=None) | Q(answered_at__lt=F("rung_at")), cluster=cluster, rung_at__lte=since
-    )
-    return unanswered.exists() and not _works(cluster, since)
+    return waits_s >= UNANSWERED_AFTER_S and not _works(cluster, since)
 
 
 def is_silent(cluster: str, host: str, since: datetime) -> bool:
