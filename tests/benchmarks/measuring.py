@@ -183,9 +183,9 @@ def interleaved(programs: Mapping[str, Program], plan: Plan) -> Measured:
     measured = Measured({name: [] for name in programs})
     pids = [os.getpid(), *(program.pid for program in programs.values())]
     for _ in range(plan.windows * ROUNDS_PER_WANTED):
-        before, began = _foreign_ticks(pids), monotonic()
+        before, began = foreign_ticks(pids), monotonic()
         windows = {name: program.window(plan.window_s) for name, program in programs.items()}
-        foreign_s = (_foreign_ticks(pids) - before) / TICKS
+        foreign_s = (foreign_ticks(pids) - before) / TICKS
         if foreign_s / (monotonic() - began) / (os.cpu_count() or 1) > plan.foreign_share:
             measured.discarded += 1
             continue
@@ -196,7 +196,7 @@ def interleaved(programs: Mapping[str, Program], plan: Plan) -> Measured:
     raise NoQuietWindow(f"{measured.discarded} rounds were too noisy")
 
 
-def _foreign_ticks(pids: Sequence[int]) -> int:
+def foreign_ticks(pids: Sequence[int]) -> int:
     """Processor time that all others have used since boot."""
     with open("/proc/stat") as stat:
         user, nice, system, _idle, _iowait, irq, softirq, steal = map(int, stat.readline().split()[1:9])
