@@ -3,7 +3,8 @@
 Each function runs inside the caller's transaction and may be repeated: an entry that stands is
 not written again, and the balance moves only with its entry."""
 
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
@@ -58,13 +59,45 @@ def settle_credit(
     note: str,
     now: datetime,
     details: Mapping[str, Any] = NOTHING_TO_ADD,
+    attempt: str = "",
 ) -> None:
     """Gives the reserve back and takes the charge, once for each job however often it is called.
-    `details` are what the charge says of a degraded result."""
+    `details` are what the charge says of a degraded result; both name the `attempt` that ended the job."""
     if reserved_micros == 0 and charge_micros == 0:
         return
-    _post_once(customer, job, Kind.RELEASE, reserved_micros, note, now, NOTHING_TO_ADD)
-    _post_once(customer, job, Kind.CHARGE, -charge_micros, note, now, details)
+    ended_by = {"attempt": attempt} if attempt else {}
+    _post_once(customer, job, Kind.RELEASE, reserved_micros, note, now, ended_by)
+    _post_once(customer, job, Kind.CHARGE, -charge_micros, note, now, {**details, **ended_by})
+
+
+def release_many(reserved: Sequence[tuple[int, str, int]], note: str, now: datetime) -> None:
+    """Gives the reserves of jobs back that end before anything was delivered, and were never settled.
+
+    `reserved`: customer's id, job, micros. By two statements; the customers are locked in the order of their
+    ids. The caller makes sure that it happens once, by moving the jobs in the same transaction."""
+    owed: Counter[int] = Counter()
+    for customer, _, micros in reserved:
+        owed[customer] += micros
+    customers = {
+        row.pk: row
+        for row in Customer.objects.select_for_update(no_key=True).filter(pk__in=owed).order_by("pk")
+    }
+    CreditEntry.objects.bulk_create(
+        CreditEntry(
+            customer=customers[customer],
+            job=job,
+            kind=Kind.RELEASE,
+            amount_micros=micros,
+            currency=customers[customer].currency,
+            note=note,
+            at=now,
+        )
+        for customer, job, micros in reserved
+        if micros
+    )
+    for row in customers.values():
+        row.balance_micros += owed[row.pk]
+    Customer.objects.bulk_update(customers.values(), ["balance_micros"])
 
 
 def _post_once(
@@ -147,6 +180,31 @@ def settle_cost(
         version,
         platform_loss,
         details,
+    )
+
+
+def correct_cost(
+    attempt: str,
+    supply_id: int,
+    version: CostRuleVersion,
+    change_micros: int,
+    currency: str,
+    now: datetime,
+    platform_loss: bool = False,
+    details: Mapping[str, Any] = NOTHING_TO_ADD,
+) -> None:
+    """A settled cost that was not the true one: the difference, as an entry of its own. Not idempotent, since
+    a cost may be corrected again: the caller does it once for each finding."""
+    ProviderUsageEntry.objects.create(
+        attempt=attempt,
+        supply_id=supply_id,
+        kind=ProviderUsageEntry.Kind.CORRECTION,
+        amount_micros=change_micros,
+        currency=currency,
+        cost_rule_version=version,
+        platform_loss=platform_loss,
+        details=dict(details),
+        at=now,
     )
 
 

@@ -17,4 +17,3 @@ class Move:
     changes: dict[str, Any] = field(default_factory=dict)
     error: ProviderError | None = None
     access_revoked: bool = False
-    platform_loss: bool = False

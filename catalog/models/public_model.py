@@ -8,6 +8,8 @@ from catalog.hashing import document_hash
 from catalog.models.supply import Modality, Supply
 from catalog.policy import PRIORITY_MAX, Policy, parse_policy
 
+IMAGE_EXECUTION_S = 600
+
 
 class Tier(models.TextChoices):
     EXACT = "exact"
@@ -44,6 +46,12 @@ class DispatchPolicy(models.Model):
 
     def parsed(self) -> Policy:
         return parse_policy(self.parameters)
+
+    def execution_s(self, modality: str) -> int:
+        """How long a provider may work: as the policy says, else an hour, for an image ten minutes."""
+        if modality == Modality.IMAGE and "max_execution_s" not in self.parameters:
+            return IMAGE_EXECUTION_S
+        return self.parsed().max_execution_s
 
     def parameters_hash(self) -> str:
         return document_hash(self.parameters)

@@ -210,7 +210,8 @@ type SubmitOutcome = Accepted | Rejected | Unknown
 
 @dataclass(frozen=True, slots=True)
 class JobStatus:
-    """How far a provider's job is. `progress` from 0 to 1."""
+    """How far a provider's job is. `progress` from 0 to 1. `usage`: the counts that are billed, and `cost` (a
+    decimal text, as it came) with `currency` where the provider tells a cost of its own."""
 
     status: Status
     raw_status: str

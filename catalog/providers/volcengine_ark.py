@@ -169,12 +169,14 @@ def _video_outputs(document: Mapping[str, Any]) -> tuple[OutputLocator, ...]:
 
 
 def _counts(document: Mapping[str, Any]) -> dict[str, Any]:
-    """The counts that are billed: tokens, pictures."""
-    return {
-        key: count
-        for key, value in section(document, "usage").items()
-        if (count := number(value)) is not None
+    """The counts that are billed: tokens, pictures. Who sells the protocol on may tell a cost of his own."""
+    usage = section(document, "usage")
+    counts: dict[str, Any] = {
+        key: count for key, value in usage.items() if (count := number(value)) is not None
     }
+    if usage.get("cost") is not None:
+        counts |= {"cost": str(usage["cost"])[:40], "currency": name(usage.get("currency"))}
+    return counts
 
 
 def _moment(value: Any) -> datetime | None:

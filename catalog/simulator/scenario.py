@@ -89,6 +89,7 @@ class Do:
     run_s: float | None = None  # negative: it never ends
     fail: str = ""  # a name of the face's error list
     without_output: bool = False
+    usage: Mapping[str, Any] = field(default_factory=dict)  # told besides its own, such as a cost
     sequence: tuple[tuple[float, str], ...] = ()  # raw status words from so many seconds after creation
     hidden_from_list_s: float = 0
     without_reference: bool = False

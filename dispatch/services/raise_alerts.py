@@ -4,6 +4,7 @@ from collections.abc import Iterable, Mapping
 from datetime import datetime
 
 from billing.money import written
+from billing.reported import Cost
 from dispatch.models import Attempt, Job
 from dispatch.unknown_slots import UnknownSlots
 from health.alerts import raise_alert, resolve_alert, resolve_alerts
@@ -74,6 +75,24 @@ def unmatched_charge(attempt: Attempt, provider_job_id: str, now: datetime) -> N
     )
 
 
+def cost_in_doubt(attempt: Attempt, cost: Cost, now: datetime) -> None:
+    """A provider reports another cost than was quoted, or one that can't be; once for each supply."""
+    supply = f"supply:{attempt.supply.slug}"
+    raise_alert(
+        "reconciliation_delta",
+        subject=supply,
+        dedupe_key=f"reconciliation_delta:{supply}",
+        details={
+            "attempt": attempt.public_id,
+            "why": cost.doubt,
+            "reported": cost.reported,
+            "booked": f"{written(cost.micros)} {attempt.quote_currency}",
+            "quoted": f"{written(attempt.quote_micros)} {attempt.quote_currency}",
+        },
+        now=now,
+    )
+
+
 def of_selections(last: Iterable[tuple[Job, tuple[str, ...]]], now: datetime) -> None:
     """The alerts of each model's last decision; those of the model that it does not carry have ended."""
     ended = []
@@ -113,7 +132,9 @@ def dispatcher_is_back(now: datetime) -> None:
     resolve_alert(NO_DISPATCHER, "the dispatcher scans again", now)
 
 
-def lease_drift(subject: str, counted: dict[str, int], stored: dict[str, int], now: datetime) -> None:
+def lease_drift(
+    subject: str, stored: Mapping[str, object], counted: Mapping[str, object], now: datetime
+) -> None:
     raise_alert(
         "lease_drift",
         subject=subject,

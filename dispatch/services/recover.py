@@ -12,6 +12,7 @@ from catalog.providers.types import (
     Accepted,
     CannotTell,
     Found,
+    JobStatus,
     ProviderError,
     RecoverResult,
     SupplyTarget,
@@ -26,21 +27,19 @@ from dispatch.repository import claim_attempt, keep_event
 from dispatch.sending import may_still_send
 from dispatch.services import raise_alerts
 from dispatch.services.advance import advance
+from dispatch.services.look_late import FIRST_LOOK_AFTER, look_late
 from dispatch.services.submit import record_acceptance
 from dispatch.transport import transport_to
 
 A = AttemptState
 LISTING_STARTS_BEFORE = timedelta(seconds=60)
 CLOCKS_DIFFER_BY = timedelta(seconds=10)  # at most, of two workers' machines
-LATE_LOOK_AFTER = timedelta(minutes=15)
-LATE_LOOKS_EVERY = timedelta(hours=1)
-LATE_LOOKS_FOR = timedelta(days=1)
 
 
 def recover(attempt_id: int, clock: Callable[[], datetime]) -> None:
     """One look-up for an attempt in `submission_uncertain`; records found, absent or cannot tell.
 
-    Of one that was given up it only keeps what is found: its job has ended, its worst cost is booked."""
+    Of one that was given up only its cost is still looked for."""
     attempt = (
         Attempt.objects.select_related("channel", "supply", "job", "policy", "cost_rule_version")
         .filter(pk=attempt_id, state__in=(A.SUBMISSION_UNCERTAIN, A.ABANDONED))
@@ -48,6 +47,9 @@ def recover(attempt_id: int, clock: Callable[[], datetime]) -> None:
     )
     now = clock()
     if attempt is None or not claim_attempt(attempt, now + timedelta(seconds=settings.POLL_DEADLINE_S + 10)):
+        return
+    if attempt.state == A.ABANDONED:
+        look_late(attempt, _look, clock)
         return
     if attempt.body_sent_at is None:
         _record_unsent(attempt, now)
@@ -57,26 +59,36 @@ def recover(attempt_id: int, clock: Callable[[], datetime]) -> None:
     result = _look(attempt, now)
     if sender_lives and isinstance(result, Absent):
         result = CannotTell("the worker that may send it has not ended")
-    if attempt.state == A.ABANDONED:
-        _record_late(attempt, result, clock())
-    else:
-        record_recovery(attempt, result, clock())
+    record_recovery(attempt, result, clock())
 
 
 def _look(attempt: Attempt, now: datetime) -> RecoverResult:
+    """First what a callback told, which the provider has to confirm; then what the account lists."""
     began, supply = attempt.request_started_at or attempt.created_at, attempt.supply
     try:
         connection = transport_to(attempt.channel)
     except VaultError as error:
         return CannotTell(f"the credential can't be opened: {error}")
+    adapter = adapter_for(attempt.channel.provider)
     with connection as transport:
-        return adapter_for(attempt.channel.provider).recover(
+        for job_id in _told_by_callbacks(attempt):
+            status = adapter.poll(transport, job_id)
+            if isinstance(status, JobStatus):
+                return Found(job_id, status.raw_status, {"told_by": "callback", **status.raw})
+        return adapter.recover(
             transport,
             attempt.client_request_key,
             attempt.request_hash,
             SupplyTarget(supply.provider_model, supply.model_version, modality=supply.modality),
             Window(began - LISTING_STARTS_BEFORE, now),
         )
+
+
+def _told_by_callbacks(attempt: Attempt) -> list[str]:
+    """The jobs that verified callbacks named, the last first; at most three."""
+    told = attempt.events.filter(kind=ProviderEvent.Kind.CALLBACK).order_by("-id")
+    named = told.values_list("raw__provider_job_id", flat=True)[:20]
+    return list(dict.fromkeys(str(job_id) for job_id in named if job_id))[:3]
 
 
 def record_recovery(attempt: Attempt, result: RecoverResult, now: datetime) -> None:
@@ -93,17 +105,6 @@ def record_recovery(attempt: Attempt, result: RecoverResult, now: datetime) -> N
                 _record_absence(attempt, now)
             case _:
                 _try_later(attempt, now)
-
-
-def _record_late(attempt: Attempt, result: RecoverResult, now: datetime) -> None:
-    given_up_at = attempt.finished_at or now
-    next_at = now + LATE_LOOKS_EVERY
-    is_over = isinstance(result, Found) or next_at > given_up_at + LATE_LOOKS_FOR
-    with transaction.atomic():
-        _keep(attempt, result, now)
-        if isinstance(result, Found):
-            raise_alerts.unmatched_charge(attempt, result.provider_job_id, now)
-        Attempt.objects.filter(pk=attempt.pk).update(next_look_at=None if is_over else next_at)
 
 
 def _record_unsent(attempt: Attempt, now: datetime) -> None:
@@ -147,8 +148,8 @@ def _try_later(attempt: Attempt, now: datetime) -> None:
 
 def abandon(attempt: Attempt, now: datetime) -> None:
     """Nobody could find out in time: the job ends, the slot stays taken until its quarantine ends."""
-    late = now + LATE_LOOK_AFTER if attempt.state == A.SUBMISSION_UNCERTAIN else None
-    moved = advance(Move(attempt.pk, attempt.state_version, A.ABANDONED, {"next_look_at": late}), now)
+    late = {"next_look_at": now + FIRST_LOOK_AFTER}
+    moved = advance(Move(attempt.pk, attempt.state_version, A.ABANDONED, late), now)
     if moved is None:
         return
     ends = max(now, attempt.execution_deadline_at or now) + timedelta(
@@ -158,6 +159,7 @@ def abandon(attempt: Attempt, now: datetime) -> None:
         quarantine_until=ends, expires_at=ends
     )
     raise_alerts.submission_resolved(attempt, "given up", now)
+    raise_alerts.attempt_unstuck(attempt, "given up", now)
     raise_alerts.submission_abandoned(attempt, now)
 
 

@@ -1,12 +1,15 @@
 """The money and the evidence at the end of an attempt and of a job; called inside the move's transaction."""
 
+from collections.abc import Mapping
 from copy import copy
 from datetime import datetime
 from typing import Any
 
 from billing import ledger
+from billing.reported import Cost, reported_cost
+from billing.repository import rates_in_force
 from dispatch.lifecycle import AttemptState, JobState
-from dispatch.models import Attempt, Job
+from dispatch.models import Attempt, Job, ProviderJob
 from dispatch.moves import Move
 from dispatch.pricing import sale_price_micros
 from dispatch.representation import degradation_of
@@ -71,9 +74,10 @@ def _book_provider_cost(job: Job, attempt: Attempt, move: Move, now: datetime) -
             details=_delivered(job),
         )
         return
-    cost = _final_cost(attempt, move)
-    if cost is None or attempt.cost_micros is not None:
+    found = _final_cost(attempt, move, now)
+    if found is None or attempt.cost_micros is not None:
         return
+    cost = found.micros
     Attempt.objects.filter(pk=attempt.pk).update(cost_micros=cost)
     attempt.cost_micros = cost
     Job.objects.filter(pk=job.pk).update(provider_cost_micros=job.provider_cost_micros + cost)
@@ -85,20 +89,32 @@ def _book_provider_cost(job: Job, attempt: Attempt, move: Move, now: datetime) -
         cost,
         attempt.quote_currency,
         now,
-        platform_loss=move.to is A.ABANDONED or move.platform_loss,
-        details=_delivered(job),
+        platform_loss=move.to is A.ABANDONED,
+        details=_delivered(job) | found.as_details(),
     )
+    if found.doubt:
+        raise_alerts.cost_in_doubt(attempt, found, now)
 
 
-def _final_cost(attempt: Attempt, move: Move) -> int | None:
-    """Micros, or None while the end is open or when nothing was ever sent.
+def _final_cost(attempt: Attempt, move: Move, now: datetime) -> Cost | None:
+    """None while the end is open or when nothing was ever sent.
 
     What nobody could clear up is taken as charged: the worse case, until a bill says otherwise."""
-    if move.to in (A.GENERATED, A.ABANDONED):
-        return attempt.quote_micros
-    if move.to in (A.FAILED, A.CANCELLED) and attempt.accepted_at is not None:
-        return 0 if attempt.cost_rule_version.document.get("free_on_failure", True) else attempt.quote_micros
+    if move.to is A.ABANDONED:
+        return Cost(attempt.quote_micros, "rule")
+    if move.to is A.GENERATED or (move.to in (A.FAILED, A.CANCELLED) and attempt.accepted_at is not None):
+        job = ProviderJob.objects.filter(attempt=attempt).first()
+        return cost_at_end(attempt, move.to is A.GENERATED, job.usage if job else {}, now)
     return None
+
+
+def cost_at_end(attempt: Attempt, is_generated: bool, usage: Mapping[str, Any], now: datetime) -> Cost:
+    """By what the provider reports, where it does; else by the rule."""
+    is_charged = is_generated or not attempt.cost_rule_version.document.get("free_on_failure", True)
+    rates = rates_in_force(attempt.quote_currency, now) if "cost" in usage else {}
+    ratios = {code: rate.rate.as_integer_ratio() for code, rate in rates.items()}
+    estimate = attempt.quote_micros if is_charged else 0
+    return reported_cost(estimate, attempt.quote_currency, usage, ratios)
 
 
 def settle_job(job: Job, now: datetime) -> None:
@@ -114,6 +130,7 @@ def settle_job(job: Job, now: datetime) -> None:
         f"job {job.state}",
         now,
         details=_delivered(job),
+        attempt=job.attempts.order_by("-number").values_list("public_id", flat=True).first() or "",
     )
 
 

@@ -7,6 +7,7 @@ moves, to `submission_uncertain`: nothing here or anywhere posts a second time."
 import logging
 from collections.abc import Callable
 from datetime import datetime, timedelta
+from typing import Any
 
 from django.conf import settings
 from django.db import IntegrityError, transaction
@@ -63,7 +64,9 @@ def _claim(attempt_id: int, now: datetime) -> Attempt | None:
     """`ready → submitting`, if the guard still lets it; else the move that the guard asks for."""
     with transaction.atomic():
         attempt = (
-            Attempt.objects.select_related("job__customer", "job__api_key__customer", "supply", "channel")
+            Attempt.objects.select_related(
+                "job__customer", "job__api_key__customer", "supply", "channel", "policy"
+            )
             .filter(pk=attempt_id, state=A.READY)
             .first()
         )
@@ -75,13 +78,19 @@ def _claim(attempt_id: int, now: datetime) -> Attempt | None:
             return None
         lease = CapacityLease.objects.filter(attempt=attempt, released_at=None).first()
         claimed = advance(
-            Move(attempt.pk, attempt.state_version, A.SUBMITTING, {"request_started_at": now}), now
+            Move(attempt.pk, attempt.state_version, A.SUBMITTING, _beginning(attempt, now)), now
         )
         # After the move, which locks the job: a cancellation locks job and lease in that order too.
         if lease and claimed and capacity.renew(attempt.pk, lease.fence, now, now + capacity.LEASE_TTL):
             return claimed
         transaction.set_rollback(True)
         return None
+
+
+def _beginning(attempt: Attempt, now: datetime) -> dict[str, Any]:
+    """The execution deadline runs from here also for what is never known to be accepted: it may run."""
+    execution = timedelta(seconds=attempt.policy.execution_s(attempt.supply.modality))
+    return {"request_started_at": now, "execution_deadline_at": now + execution}
 
 
 def _guard(attempt: Attempt, now: datetime) -> Move | None:
@@ -171,12 +180,10 @@ def record_submission(attempt: Attempt, outcome: SubmitOutcome, now: datetime) -
 
 def record_acceptance(attempt: Attempt, accepted: Accepted, now: datetime) -> bool:
     """The provider has the job. False when the attempt had moved on, or the provider's id is another's."""
-    policy = attempt.policy.parsed()
     first_poll = now + timedelta(seconds=backoff.poll_interval_s(A.ACCEPTED, 0))
     changes = {
         "accepted_at": now,
         "trace_id": accepted.request_id or "",
-        "execution_deadline_at": now + timedelta(seconds=policy.max_execution_s),
         "uncertain_deadline_at": None,
         "next_look_at": first_poll,
     }
@@ -194,7 +201,8 @@ def record_acceptance(attempt: Attempt, accepted: Accepted, now: datetime) -> bo
         provider_job.outputs = [locator.as_json() for locator in accepted.outputs]
         provider_job.outputs_expire_at = accepted.outputs[0].expires_at
         provider_job.completed_at = now
-        provider_job.save(update_fields=["outputs", "outputs_expire_at", "completed_at"])
+        provider_job.usage = dict(accepted.usage)
+        provider_job.save(update_fields=["outputs", "outputs_expire_at", "completed_at", "usage"])
         record_generated(moved, now)
     elif Job.objects.filter(attempts=moved, cancel_requested_at__isnull=False).exists():
         request_cancel(moved, now)  # wished while nobody knew whether there was anything to cancel

@@ -306,7 +306,8 @@ def _document(task: Task, word: str, now: float, origin: str) -> dict[str, Any]:
 def _result(task: Task, origin: str, now: float) -> dict[str, Any]:
     width, height = _video_size(task.request)
     tokens = width * height * _FRAMES_PER_SECOND * _duration(task.request) // 1024
-    result: dict[str, Any] = {"usage": {"completion_tokens": tokens, "total_tokens": tokens}}
+    counted = {"completion_tokens": tokens, "total_tokens": tokens}
+    result: dict[str, Any] = {"usage": {**counted, **task.do.usage}}
     if not task.do.without_output:
         result["content"] = {"video_url": output_address(task, origin, now, "mp4")}
     elif task.do.fail:
