@@ -58,8 +58,8 @@ class Command(BaseCommand):
 
 
 def _names() -> list[str]:
-    """The modules of the folder that have a run."""
-    modules = [module.name for module in iter_modules(benchmarks.__path__)]
+    """The modules of the folder that have a run; the programs that they start are `name_program`."""
+    modules = [module.name for module in iter_modules(benchmarks.__path__) if "_" not in module.name]
     return [name for name in modules if hasattr(import_module(f"{benchmarks.__name__}.{name}"), "run")]
 
 

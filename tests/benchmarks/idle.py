@@ -1,0 +1,119 @@
+"""What an installation costs while nobody asks anything of it: statements a second, and processor time.
+
+The daemons of one host (web, both clusters, the leading pulse) on a PostgreSQL of their own, which logs every
+statement. A standby pulse, which a second host has, asks once a second more."""
+
+import os
+import sys
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import replace
+from pathlib import Path
+from typing import Final
+
+import psutil
+import psycopg
+
+from dispatch.pulse import BELLS
+from tests.benchmarks.installation import installation
+from tests.benchmarks.measuring import (
+    ROUNDS_PER_WANTED,
+    TICKS,
+    Figures,
+    NoQuietWindow,
+    Plan,
+    Report,
+    Row,
+    foreign_ticks,
+)
+from tests.journeys.processes import family_of, manage, running, wait_until
+
+WINDOW_S: Final = 30.0  # signs of life come every ten seconds, housekeeping every minute
+SETTLE_S: Final = 10.0
+_WEB = [sys.executable, "-m", "gunicorn", "--bind", "127.0.0.1:0", "--worker-class", "gthread"]
+_WEB += ["--workers", "2", "--threads", "8", "--preload", "--no-control-socket", "config.wsgi"]
+DAEMONS: Final = {
+    "control": manage("worker", "control"),
+    "traffic": manage("worker", "traffic"),
+    "pulse": manage("pulse"),
+    "web": _WEB,
+}
+_LOGGED: Final = (b"LOG:  statement: ", b"LOG:  execute ")
+
+
+def run(plan: Plan) -> Report:
+    plan = replace(plan, window_s=max(plan.window_s, WINDOW_S))
+    with ExitStack() as stack:
+        environment = stack.enter_context(installation())
+        folder = Path(environment["FRAMEYARD_DATA_DIR"]).parent
+        daemons = stack.enter_context(_daemons(environment, folder))
+        with psycopg.connect(environment["DATABASE_URL"], autocommit=True) as connection:
+            wait_until(lambda: _answered(connection) == len(BELLS), 90, "every bell is answered")
+            connection.execute("ALTER SYSTEM SET log_statement = 'all'")
+            connection.execute("SELECT pg_reload_conf()")
+            server = psutil.Process(connection.info.backend_pid).ppid()
+        time.sleep(SETTLE_S)  # everything that a start brings with it
+        windows, discarded = _windows(folder / "postgres.log", daemons, server, plan)
+    statements, ours, database = (Figures.of(figures) for figures in zip(*windows, strict=True))
+    rows = (
+        Row("statements", statements, None, 20, 6, "a second"),
+        Row("CPU of all daemons", ours, None, 5, 2, "% of a core"),
+        Row("CPU of PostgreSQL, which logs them", database, unit="% of a core"),
+    )
+    return Report("idle", "nothing but its bars", plan, rows, discarded)
+
+
+@contextmanager
+def _daemons(environment: Mapping[str, str], folder: Path) -> Iterator[list[int]]:
+    """The process ids of what was started; each has a family of its own below it."""
+    with ExitStack() as stack:
+        yield [
+            stack.enter_context(running(command, environment, folder / f"{name}.log")).pid
+            for name, command in DAEMONS.items()
+        ]
+
+
+def _answered(connection: psycopg.Connection) -> int:
+    answered = "SELECT count(*) FROM dispatch_bell WHERE answered_at >= rung_at"
+    return int(connection.execute(answered).fetchone()[0])
+
+
+def _windows(
+    log: Path, daemons: Sequence[int], server: int, plan: Plan
+) -> tuple[list[tuple[float, float, float]], int]:
+    """Statements a second, our share of a core and the database's, of each quiet window; how many were not."""
+    quiet: list[tuple[float, float, float]] = []
+    for number in range(1, plan.windows * ROUNDS_PER_WANTED + 1):
+        families = [_families(daemons), _families([server])]
+        pids = [os.getpid(), *(pid for family in families for pid in family)]
+        before, began_s, read_to = foreign_ticks(pids), time.monotonic(), log.stat().st_size
+        cpu_before = [_cpu_s(family) for family in families]
+        time.sleep(plan.window_s)
+        lasted_s = time.monotonic() - began_s
+        ours, database = (
+            (_cpu_s(family) - spent) / lasted_s * 100
+            for family, spent in zip(families, cpu_before, strict=True)
+        )
+        foreign_s = (foreign_ticks(pids) - before) / TICKS
+        if foreign_s / lasted_s / (os.cpu_count() or 1) <= plan.foreign_share:
+            quiet.append((_statements_since(log, read_to) / lasted_s, ours, database))
+        if len(quiet) == plan.windows:
+            return quiet, number - len(quiet)
+    raise NoQuietWindow(f"{number - len(quiet)} windows were too noisy")
+
+
+def _families(roots: Sequence[int]) -> list[int]:
+    return [member.pid for root in roots for member in family_of(root)]
+
+
+def _cpu_s(pids: Sequence[int]) -> float:
+    """All of them must live on: a daemon that ends while nobody asks anything of it is no figure."""
+    times = [psutil.Process(pid).cpu_times() for pid in pids]
+    return sum(each.user + each.system for each in times)
+
+
+def _statements_since(log: Path, offset: int) -> int:
+    with log.open("rb") as lines:
+        lines.seek(offset)
+        return sum(any(mark in line for mark in _LOGGED) for line in lines)
