@@ -28,6 +28,7 @@ STATUS_OF: dict[type[Exception], HTTPStatus] = {
     errors.ModelNotPublished: HTTPStatus.CONFLICT,
     errors.IdempotencyConflict: HTTPStatus.CONFLICT,
     errors.AlreadyFinished: HTTPStatus.CONFLICT,
+    errors.OutputExpired: HTTPStatus.GONE,
     errors.ContentRefused: HTTPStatus.UNPROCESSABLE_ENTITY,
     errors.QueueFull: HTTPStatus.TOO_MANY_REQUESTS,
     InsufficientCredit: HTTPStatus.PAYMENT_REQUIRED,

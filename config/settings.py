@@ -195,6 +195,11 @@ Q_CLUSTER: dict[str, Any] = {
 # --- execution: waits and limits, in seconds and bytes -------------------------------------------
 
 SCAN_BATCH_JOBS = env.number("SCAN_BATCH_JOBS", 200, minimum=1)
+QUEUE_CLASS_WEIGHTS = {
+    "interactive": env.number("QUEUE_WEIGHT_INTERACTIVE", 6, minimum=1),
+    "standard": env.number("QUEUE_WEIGHT_STANDARD", 3, minimum=1),
+    "batch": env.number("QUEUE_WEIGHT_BATCH", 1, minimum=1),
+}
 POLL_THREADS = env.number("POLL_THREADS", 64, minimum=1)  # of each worker
 POLL_THREADS_PER_CHANNEL = env.number("POLL_THREADS_PER_CHANNEL", 16, minimum=1)
 RECOVERY_FIRST_WAIT_S = env.number("RECOVERY_FIRST_WAIT_S", 5)
@@ -210,6 +215,7 @@ ASSET_IMAGE_MAX_BYTES = env.number("ASSET_IMAGE_MAX_BYTES", 31_457_280, minimum=
 ASSET_VIDEO_MAX_BYTES = env.number("ASSET_VIDEO_MAX_BYTES", 209_715_200, minimum=1)
 ASSET_AUDIO_MAX_BYTES = env.number("ASSET_AUDIO_MAX_BYTES", 52_428_800, minimum=1)
 ASSET_INLINE_MAX_BYTES = env.number("ASSET_INLINE_MAX_BYTES", 10_485_760, minimum=1)
+OUTPUT_RETENTION_DAYS = env.number("OUTPUT_RETENTION_DAYS", 30)  # 0: outputs are kept for good
 OUTPUT_VERIFY_TIMEOUT_S = env.number("OUTPUT_VERIFY_TIMEOUT_S", 30, minimum=1)
 
 # --- telling operators ---------------------------------------------------------------------------

@@ -76,6 +76,12 @@ class AssetTooLarge(DispatchError):
         super().__init__(f"The file is too large: at most {limit_bytes} bytes.", "file")
 
 
+class OutputExpired(DispatchError):
+    """The file was delivered, and kept for as long as its answer said."""
+
+    code = "output_expired"
+
+
 class UnknownAsset(DispatchError):
     """No uploaded file of this customer has that id."""
 

@@ -11,6 +11,7 @@ from dispatch.models import Asset, Attempt, Job
 _DELAYED = frozenset({AttemptState.SUBMISSION_UNCERTAIN, AttemptState.OUTCOME_UNCERTAIN})
 _WAITING_WORDS = {
     "waiting_capacity": "Waiting for a free slot.",
+    "tenant_limit": "Waiting: as many of your jobs run as may at once.",
     "no_candidate": "Waiting: nothing that serves this model is available right now.",
 }
 
@@ -52,10 +53,19 @@ def degradation_of(job: Job) -> dict[str, Any]:
     }
 
 
+def waiting_code(job: Job) -> str:
+    """Why the last look at it, or at the lot in which it stands, found nobody; empty: not looked at yet."""
+    if job.waiting is not None:
+        return str(job.waiting["outcome"])
+    if job.line is None:
+        return ""
+    return job.line.lot.outcome or job.line.tenant.held_back
+
+
 def _queue(job: Job) -> dict[str, Any]:
-    outcome = (job.waiting or {}).get("outcome")
+    outcome = waiting_code(job)
     return {
-        "reason": _WAITING_WORDS.get(outcome or "", "Waiting to be dispatched."),
+        "reason": _WAITING_WORDS.get(outcome, "Waiting to be dispatched."),
         "code": outcome or "queued",
         "deadline": time_as_json(job.dispatch_deadline_at),
     }
@@ -79,6 +89,7 @@ def _output(job: Job, asset: Asset) -> dict[str, Any]:
         "width": asset.width,
         "height": asset.height,
         "duration_ms": asset.duration_ms,
+        "expires_at": time_as_json(asset.expires_at),
     }
 
 

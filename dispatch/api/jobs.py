@@ -15,7 +15,7 @@ from rest_framework.views import APIView
 from billing.authentication import caller_of, scope_required
 from dispatch.api.files import file_response
 from dispatch.api.serializers import JobRequestSerializer
-from dispatch.errors import InvalidRequest, UnknownJob
+from dispatch.errors import InvalidRequest, OutputExpired, UnknownJob
 from dispatch.lifecycle import JobState
 from dispatch.models import Asset, Attempt, Job
 from dispatch.representation import job_as_json
@@ -138,4 +138,6 @@ class JobOutput(APIView):
         asset = next((asset for asset in outputs if asset.number == number), None)
         if asset is None:
             raise UnknownJob(f"{job_id} has no output {number}; it is {job.state}.")
+        if asset.is_expired(now()):
+            raise OutputExpired(f"Output {number} of {job_id} was kept until {asset.expires_at:%Y-%m-%d}.")
         return file_response(request, asset)

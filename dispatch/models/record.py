@@ -1,5 +1,7 @@
 """What providers told us, what was delivered, and which recurring tasks were answered."""
 
+from datetime import datetime
+
 from django.db import models
 
 from billing.models import Customer
@@ -113,6 +115,9 @@ class Asset(models.Model):
 
     def __str__(self) -> str:
         return self.public_id
+
+    def is_expired(self, now: datetime) -> bool:
+        return self.removed_at is not None or (self.expires_at is not None and now >= self.expires_at)
 
 
 class Bell(models.Model):

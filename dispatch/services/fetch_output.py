@@ -143,7 +143,14 @@ def _asset(attempt: Attempt, number: int, output: Rehosted, now: datetime) -> As
         duration_ms=output.media.duration_ms,
         path=output.stored.name,
         created_at=now,
+        expires_at=kept_until(now),
     )
+
+
+def kept_until(now: datetime) -> datetime | None:
+    """What is stored now is kept until then, whatever the setting says later; None: for good."""
+    days: int = settings.OUTPUT_RETENTION_DAYS
+    return now + timedelta(days=days) if days else None
 
 
 def _retry_or_give_up(attempt: Attempt, why: str, now: datetime) -> None:

@@ -49,6 +49,8 @@ def output(_request: HttpRequest, job_id: str, asset_id: str) -> HttpResponseBas
     asset = Asset.objects.filter(
         public_id=asset_id, attempt__job__public_id=job_id, kind=Asset.Kind.OUTPUT
     ).first()
+    if asset is not None and asset.is_expired(timezone.now()):
+        return HttpResponse(status=410)
     path = settings.MEDIA_DIR / asset.path if asset else None
     if asset is None or path is None or not path.is_file():
         raise Http404
