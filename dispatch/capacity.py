@@ -9,7 +9,7 @@ from datetime import datetime, timedelta
 
 from django.db.models import F, Q
 
-from dispatch.lifecycle import Slot
+from dispatch.lifecycle import CONFIRMED_STATES, Slot
 from dispatch.models import Attempt, CapacityLease, LeaseState, Occupancy
 
 Kind = Occupancy.Kind
@@ -88,23 +88,61 @@ def change_slot(attempt: Attempt, slot: Slot, now: datetime, outcome: str = "") 
     lease = CapacityLease.objects.select_for_update().filter(attempt=attempt, released_at=None).first()
     if lease is None or lease.state == slot:
         return False
-    change = {"confirmed": 0, "unknown": 0}
-    change["confirmed" if lease.state == LeaseState.LIVE else "unknown"] -= 1
-    if slot is not Slot.RELEASED:
-        change["confirmed" if slot is Slot.LIVE else "unknown"] += 1
-    lease.state = LeaseState(slot.value)
     if slot is Slot.RELEASED:
-        lease.released_at, lease.outcome = now, outcome
+        return _release(lease, now, outcome)
+    before, lease.state = lease.state, LeaseState(slot.value)
+    lease.save(update_fields=["state"])
+    _count(place_of(lease), {_COLUMN[before]: -1, _COLUMN[lease.state]: 1})
+    return False
+
+
+def release(token: str, now: datetime, outcome: str) -> bool:
+    """Frees the slot of the lease `token`: completed, failed, or unproven. False: it was free already, as
+    when the acknowledgement of the first release was lost and it is repeated."""
+    lease = CapacityLease.objects.select_for_update().filter(token=token, released_at=None).first()
+    return lease is not None and _release(lease, now, outcome)
+
+
+def _release(lease: CapacityLease, now: datetime, outcome: str) -> bool:
+    before, lease.state = lease.state, LeaseState.RELEASED
+    lease.released_at, lease.outcome = now, outcome
     lease.save(update_fields=["state", "released_at", "outcome"])
-    _count(Place(lease.channel_id, lease.supply_id, lease.group_id), change)
-    return slot is Slot.RELEASED
+    _count(place_of(lease), {_COLUMN[before]: -1})
+    return True
+
+
+def grant_again(attempt: Attempt, slot: Slot, now: datetime) -> CapacityLease:
+    """A lease for an attempt that holds none though its state asks for one; whether or not there is room."""
+    lease = CapacityLease.objects.create(
+        attempt=attempt,
+        channel_id=attempt.channel_id,
+        supply_id=attempt.supply_id,
+        group_id=attempt.channel.capacity_group_id,
+        customer_id=attempt.job.customer_id,
+        state=LeaseState(slot.value),
+        channel_epoch=attempt.channel_epoch,
+        supply_epoch=attempt.supply_epoch,
+        granted_at=now,
+        renewed_at=now,
+        expires_at=now + LEASE_TTL,
+    )
+    place = place_of(lease)
+    locked_occupancy([place])
+    _count(place, {_COLUMN[lease.state]: 1})
+    return lease
+
+
+def place_of(lease: CapacityLease) -> Place:
+    return Place(lease.channel_id, lease.supply_id, lease.group_id)
+
+
+_COLUMN = {LeaseState.LIVE.value: "confirmed", LeaseState.UNKNOWN.value: "unknown"}
 
 
 def _count(place: Place, change: dict[str, int]) -> None:
+    values = {column: F(column) + by for column, by in change.items()}
     for kind, number in sorted(place.subjects()):
-        Occupancy.objects.filter(kind=kind, subject_id=number).update(
-            confirmed=F("confirmed") + change["confirmed"], unknown=F("unknown") + change["unknown"]
-        )
+        Occupancy.objects.filter(kind=kind, subject_id=number).update(**values)
 
 
 def renew(attempt_id: int, fence: int, now: datetime, until: datetime) -> bool:
@@ -117,7 +155,9 @@ def renew(attempt_id: int, fence: int, now: datetime, until: datetime) -> bool:
 
 
 def hold_until_look(attempt: Attempt, next_look_at: datetime, now: datetime) -> None:
-    """From acceptance on the lease is the attempt's own: it lasts a little past the next look at it."""
-    CapacityLease.objects.filter(attempt=attempt, released_at=None).update(
-        renewed_at=now, expires_at=next_look_at + LEASE_TTL
-    )
+    """From acceptance on the lease is the attempt's own: it lasts a little past the next look at it, and
+    while the provider is believed to work no longer than that may last: then it is looked at again."""
+    until = next_look_at + LEASE_TTL
+    if attempt.execution_deadline_at is not None and attempt.state in CONFIRMED_STATES:
+        until = min(until, max(attempt.execution_deadline_at, now))
+    CapacityLease.objects.filter(attempt=attempt, released_at=None).update(renewed_at=now, expires_at=until)

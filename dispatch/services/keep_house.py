@@ -9,8 +9,10 @@ from dispatch.live_catalogue import live_catalogue
 from dispatch.models import Occupancy
 from dispatch.services import raise_alerts
 from dispatch.services.answer_once import forget_receipts
-from dispatch.services.reconcile import recount
+from dispatch.services.expire_outputs import expire_outputs
+from dispatch.services.recount import recount
 from dispatch.services.resolve_ended import resolve_ended
+from dispatch.services.take_callback import trim_rejected
 from dispatch.services.watch_credentials import watch_credentials
 from dispatch.services.watch_publication import watch_publication
 from dispatch.services.watch_rates import watch_rates
@@ -51,6 +53,10 @@ def _raise_again(now: datetime) -> None:
     reraise_acknowledged(now - timedelta(seconds=settings.ALERT_RERAISE_AFTER_S), now)
 
 
+def _trim_rejected_callbacks(_now: datetime) -> None:
+    trim_rejected()
+
+
 CHORES = (
     _recount,
     end_outlived_refusals,
@@ -61,4 +67,6 @@ CHORES = (
     watch_credentials,
     resolve_ended,
     _raise_again,
+    expire_outputs,
+    _trim_rejected_callbacks,
 )

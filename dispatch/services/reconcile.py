@@ -1,4 +1,4 @@
-"""Looks for what was left behind: expired leases, late look-ups, ended quarantines, drifted counts.
+"""Looks for what was left behind: expired leases, late look-ups, ended quarantines.
 
 It decides from what the attempt was doing, and never frees a slot of an attempt that may still run."""
 
@@ -7,14 +7,12 @@ from collections import Counter
 from datetime import datetime, timedelta
 
 from django.db import transaction
-from django.db.models import Count, Q
 from django_q.tasks import async_task
 
 from dispatch import capacity
-from dispatch.lifecycle import AT_PROVIDER_STATES, AttemptState, Slot
-from dispatch.models import Attempt, CapacityLease, LeaseState, Occupancy
+from dispatch.lifecycle import AT_PROVIDER_STATES, AttemptState
+from dispatch.models import Attempt, CapacityLease
 from dispatch.repository import claim_attempt
-from dispatch.services import raise_alerts
 from dispatch.services.advance import advance, wake_dispatcher
 from dispatch.services.recover import abandon
 from dispatch.services.submit import record_uncertain, stopped_by_supply
@@ -59,16 +57,15 @@ def _reconcile_lease(lease: CapacityLease, now: datetime) -> str:
                 record_uncertain(attempt, "worker_lost", "the worker that sent it did not come back", now)
                 return "uncertain"
             case A.ABANDONED:
-                return _end_quarantine(lease, attempt, now)
+                return _end_quarantine(lease, now)
             case state if state in AT_PROVIDER_STATES or state == A.SUBMISSION_UNCERTAIN:
-                _prolong(lease, now)
-                return "renewed"
+                return _look_again(lease, attempt, now)
             case _:
                 # A final state releases in the same transaction; a lease left here is a defect worth a line.
                 logger.error(
                     "A finished attempt still held a lease; released", extra={"attempt": attempt.public_id}
                 )
-                capacity.change_slot(attempt, Slot.RELEASED, now, outcome="unproven")
+                capacity.release(lease.token, now, outcome="unproven")
                 return "released"
 
 
@@ -78,22 +75,36 @@ def _send_again(lease: CapacityLease, attempt: Attempt, now: datetime) -> str:
     if stopped is not None:
         advance(stopped, now)
         return "failed"
-    _prolong(lease, now, new_fence=True)
+    if not _prolong(lease, now, new_fence=True):
+        return "taken"
     async_task("dispatch.tasks.submit", attempt.pk, cluster="traffic")
     return "rung_again"
 
 
-def _prolong(lease: CapacityLease, now: datetime, new_fence: bool = False) -> None:
-    CapacityLease.objects.filter(pk=lease.pk, fence=lease.fence, released_at=None).update(
-        fence=lease.fence + int(new_fence), renewed_at=now, expires_at=now + capacity.LEASE_TTL
+def _look_again(lease: CapacityLease, attempt: Attempt, now: datetime) -> str:
+    """The provider may still work on it: it keeps its slot, and is polled or looked for at once."""
+    if not _prolong(lease, now):
+        return "taken"
+    seen = Attempt.objects.filter(pk=attempt.pk, state_version=attempt.state_version)
+    seen.filter(next_look_at__gt=now).update(next_look_at=now)
+    return "renewed"
+
+
+def _prolong(lease: CapacityLease, now: datetime, new_fence: bool = False) -> bool:
+    """False: somebody renewed it since it was seen to have run out."""
+    seen = CapacityLease.objects.filter(
+        pk=lease.pk, fence=lease.fence, expires_at=lease.expires_at, released_at=None
+    )
+    return bool(
+        seen.update(fence=lease.fence + int(new_fence), renewed_at=now, expires_at=now + capacity.LEASE_TTL)
     )
 
 
-def _end_quarantine(lease: CapacityLease, attempt: Attempt, now: datetime) -> str:
+def _end_quarantine(lease: CapacityLease, now: datetime) -> str:
     if lease.quarantine_until is not None and now < lease.quarantine_until:
         _prolong(lease, now)
         return "renewed"
-    capacity.change_slot(attempt, Slot.RELEASED, now, outcome="unproven")
+    capacity.release(lease.token, now, outcome="unproven")
     wake_dispatcher()
     return "quarantine_ended"
 
@@ -125,49 +136,3 @@ def _abandon_overdue(now: datetime) -> int:
         except Exception:
             logger.exception("An attempt could not be given up", extra={"attempt": attempt.public_id})
     return len(overdue)
-
-
-def recount(now: datetime) -> list[str]:
-    """Proves the counted slots equal to the leases; what differs is corrected and alerted. The subjects."""
-    with transaction.atomic():
-        counted = {(row.kind, row.subject_id): row for row in _lock_all()}
-        leases = _counted_leases()
-        drifted = [
-            subject
-            for subject, row in counted.items()
-            if (row.confirmed, row.unknown) != leases.get(subject, (0, 0))
-        ]
-        for kind, number in drifted:
-            row, (confirmed, unknown) = counted[kind, number], leases.get((kind, number), (0, 0))
-            raise_alerts.lease_drift(
-                f"{Occupancy.Kind(kind).label}:{number}",
-                {"confirmed": confirmed, "unknown": unknown},
-                {"confirmed": row.confirmed, "unknown": row.unknown},
-                now,
-            )
-            Occupancy.objects.filter(pk=row.pk).update(confirmed=confirmed, unknown=unknown)
-    return [f"{kind}:{number}" for kind, number in drifted]
-
-
-def _lock_all() -> list[Occupancy]:
-    return list(Occupancy.objects.select_for_update().order_by("kind", "subject_id"))
-
-
-def _counted_leases() -> dict[tuple[str, int], tuple[int, int]]:
-    columns = {
-        Occupancy.Kind.GROUP: "group_id",
-        Occupancy.Kind.CHANNEL: "channel_id",
-        Occupancy.Kind.SUPPLY: "supply_id",
-    }
-    counts: dict[tuple[str, int], tuple[int, int]] = {}
-    for kind, column in columns.items():
-        rows = (
-            CapacityLease.objects.filter(released_at=None, **{f"{column}__isnull": False})
-            .values_list(column)
-            .annotate(
-                live=Count("pk", filter=Q(state=LeaseState.LIVE)),
-                unknown=Count("pk", filter=Q(state=LeaseState.UNKNOWN)),
-            )
-        )
-        counts |= {(kind.value, number): (live, unknown) for number, live, unknown in rows}
-    return counts
