@@ -13,6 +13,7 @@ from rest_framework.views import exception_handler, set_rollback
 
 from billing.errors import BillingError, InsufficientCredit
 from dispatch import errors
+from dispatch.problems import problem_as_json
 
 logger = logging.getLogger(__name__)
 
@@ -31,6 +32,8 @@ STATUS_OF: dict[type[Exception], HTTPStatus] = {
     errors.OutputExpired: HTTPStatus.GONE,
     errors.ContentRefused: HTTPStatus.UNPROCESSABLE_ENTITY,
     errors.QueueFull: HTTPStatus.TOO_MANY_REQUESTS,
+    errors.NoCapacity: HTTPStatus.TOO_MANY_REQUESTS,
+    errors.NothingAvailable: HTTPStatus.SERVICE_UNAVAILABLE,
     InsufficientCredit: HTTPStatus.PAYMENT_REQUIRED,
 }
 _CODE_OF_STATUS = {
@@ -70,7 +73,7 @@ def problem_response(error: Exception, context: dict[str, Any]) -> Response | No
 def _from_ours(error: errors.DispatchError | BillingError, request_id: str) -> Response:
     status = next(status for kind, status in STATUS_OF.items() if isinstance(error, kind))
     response = _problem(status, error.code, str(error), request_id, getattr(error, "field", ""))
-    if isinstance(error, errors.QueueFull):
+    if isinstance(error, errors.TryLater):
         response["Retry-After"] = str(error.retry_after_s)
     if isinstance(error, errors.ContentRefused) and error.next_at is not None:
         response["Retry-After"] = http_date(error.next_at.timestamp())
@@ -103,16 +106,7 @@ def _first_message(detail: Any, path: str = "") -> tuple[str, str]:
 
 
 def _problem(status: int, code: str, detail: str, request_id: str, field: str = "") -> Response:
-    body = {
-        "type": f"urn:frameyard:error:{code}",
-        "title": HTTPStatus(status).phrase,
-        "status": int(status),
-        "code": code,
-        "detail": detail,
-        "request_id": request_id,
-    }
-    if field:
-        body["field"] = field
+    body = problem_as_json(status, code, detail, request_id, field=field)
     return Response(body, status=status, content_type="application/problem+json")
 
 

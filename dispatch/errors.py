@@ -37,11 +37,36 @@ class IdempotencyConflict(DispatchError):
     code = "idempotency_conflict"
 
 
-class QueueFull(DispatchError):
+class TryLater(DispatchError):
+    """Nothing was accepted now; the same request may succeed after `retry_after_s` seconds."""
+
+    retry_after_s = 10
+
+
+class QueueFull(TryLater):
     """This customer has as many jobs waiting as it may: try again when some have begun."""
 
     code = "queue_full"
-    retry_after_s = 10
+
+
+class NoCapacity(TryLater):
+    """Every supply that could take the request is busy, and this call does not wait."""
+
+    code = "no_capacity"
+    retry_after_s = 2
+
+    def __init__(self, message: str = "No slot is free right now, and this call does not wait.") -> None:
+        super().__init__(message)
+
+
+class NothingAvailable(TryLater):
+    """No supply that could take the request is in service."""
+
+    code = "nothing_available"
+
+    def __init__(self, retry_after_s: int) -> None:
+        self.retry_after_s = retry_after_s
+        super().__init__("Nothing that serves this model is available right now.")
 
 
 class ContentRefused(DispatchError):

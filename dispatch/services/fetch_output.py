@@ -32,15 +32,18 @@ logger = logging.getLogger(__name__)
 A = AttemptState
 
 
-def rehosting(channel: Channel, outputs: int) -> Rehosting:
+def rehosting(channel: Channel, outputs: int, within_s: float | None = None) -> Rehosting:
     """The installation's store and bounds; one task's time is shared by its `outputs`.
 
+    `within_s`: less time than a task has, since somebody waits.
+
     The address that an operator entered for the channel may lie in a private network; nobody else's may."""
+    total_s = settings.OUTPUT_FETCH_TIMEOUT_S
     return Rehosting(
         MediaStore(settings.MEDIA_DIR),
         FetchLimits(
             max_bytes=settings.OUTPUT_MAX_BYTES,
-            deadline_s=settings.OUTPUT_FETCH_TIMEOUT_S / max(1, outputs),
+            deadline_s=min(total_s, within_s or total_s) / max(1, outputs),
             allow_private=settings.ALLOW_PRIVATE_ADDRESSES,
             trusted_origins=frozenset(origin for origin in [origin_of(channel.base_url)] if origin),
         ),
@@ -48,20 +51,22 @@ def rehosting(channel: Channel, outputs: int) -> Rehosting:
     )
 
 
-def fetch_output(attempt_id: int, clock: Callable[[], datetime]) -> None:
-    """Does nothing for an attempt that is not `generated` or `fetching`, or that another worker fetches."""
+def fetch_output(attempt_id: int, clock: Callable[[], datetime], until: datetime | None = None) -> None:
+    """Does nothing for an attempt that is not `generated` or `fetching`, or that another worker fetches.
+
+    `until`: when a request that waits for the output must have been answered."""
     attempt = _claim(attempt_id, clock())
     if attempt is None:
         return
     with kept_claim(attempt, clock):
-        outcomes = _rehost(attempt)
+        outcomes = _rehost(attempt, None if until is None else (until - clock()).total_seconds())
     _record(attempt, outcomes, clock())
 
 
-def _rehost(attempt: Attempt) -> list[RehostOutcome]:
+def _rehost(attempt: Attempt, within_s: float | None) -> list[RehostOutcome]:
     kind = attempt.job.modality
     locators = [locator for locator in _locators(attempt) if locator.kind == kind]
-    place = rehosting(attempt.channel, len(locators))
+    place = rehosting(attempt.channel, len(locators), within_s)
     return [
         place.from_url(locator.url, output_name(attempt.public_id, number), kind, headers=locator.headers)
         for number, locator in enumerate(locators, start=1)

@@ -94,16 +94,20 @@ def cost_in_doubt(attempt: Attempt, cost: Cost, now: datetime) -> None:
 
 
 def of_selections(last: Iterable[tuple[Job, tuple[str, ...]]], now: datetime) -> None:
-    """The alerts of each model's last decision; those of the model that it does not carry have ended."""
-    ended = []
+    """The alerts of each model's last decision."""
     for job, codes in last:
-        slug = job.public_model.slug
-        for code in OF_SELECTION:
-            key, details = f"{code}:{slug}", {"job": job.public_id}
-            if code in codes:
-                raise_alert(code, subject=f"model:{slug}", dedupe_key=key, details=details, now=now)
-            else:
-                ended.append(key)
+        of_model(job.public_model.slug, codes, {"job": job.public_id}, now)
+
+
+def of_model(slug: str, codes: tuple[str, ...], details: dict[str, str], now: datetime) -> None:
+    """Those of the model that its last decision does not carry have ended."""
+    ended = []
+    for code in OF_SELECTION:
+        key = f"{code}:{slug}"
+        if code in codes:
+            raise_alert(code, subject=f"model:{slug}", dedupe_key=key, details=details, now=now)
+        else:
+            ended.append(key)
     resolve_alerts(ended, "the model's next selection was without it", now)
 
 
