@@ -47,8 +47,9 @@ class Engine:
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self.now = NOW
-        for module in ("dispatch.tasks.now", "dispatch.api.jobs.now", "dispatch.api.assets.now"):
-            monkeypatch.setattr(module, lambda: self.now)
+        doors = ("dispatch.tasks", "dispatch.api.jobs", "dispatch.api.assets", "dispatch.callbacks.door")
+        for module in doors:
+            monkeypatch.setattr(f"{module}.now", lambda: self.now)
         self.simulator = Simulator(timing=Timing(queue_s=1, run_s=3), clock=lambda: self.now.timestamp())
         self.customer = create_customer("acme", NOW, group="studio", deposit_micros=1_000_000_000)
         row, key = issue_key(self.customer)
