@@ -26,8 +26,10 @@ def choose_model(
 ) -> tuple[Choice | None, dict[str, Any]]:
     """The choice among `drafts` (unsaved jobs by slug of their model), and its document for the record.
 
-    `refused`: why other permitted models can't take the request at all, by slug. Costs are compared in
-    `currency`."""
+    None where nobody drafted anything. `refused`: why other permitted models can't take the request at all,
+    by slug. Costs are compared in `currency`."""
+    if not drafts:
+        return None, {}
     catalogue = live_catalogue(now)
     served = {slug: catalogue.models[job.public_model_id] for slug, job in drafts.items()}
     contents = {job.content_fingerprint for job in drafts.values() if job.content_fingerprint}

@@ -1,6 +1,5 @@
 """`/api/v1/jobs/`: submit, list, look, cancel, download."""
 
-import re
 from typing import Any
 
 from django.db.models import Prefetch, QuerySet
@@ -14,6 +13,7 @@ from rest_framework.views import APIView
 
 from billing.authentication import caller_of, scope_required
 from dispatch.api.files import file_response
+from dispatch.api.keys import idempotency_key
 from dispatch.api.serializers import JobRequestSerializer
 from dispatch.errors import InvalidRequest, OutputExpired, UnknownJob
 from dispatch.lifecycle import JobState
@@ -21,8 +21,6 @@ from dispatch.models import Asset, Attempt, Job
 from dispatch.representation import job_as_json
 from dispatch.services.accept import accept
 from dispatch.services.cancel import cancel
-
-_KEY = re.compile(r"[\x21-\x7e]{1,200}\Z")
 
 
 class JobCursor(CursorPagination):
@@ -75,9 +73,7 @@ class JobList(APIView):
         },
     )
     def post(self, request: Request) -> HttpResponse:
-        key = request.headers.get("Idempotency-Key")
-        if key is not None and not _KEY.match(key):
-            raise InvalidRequest("An Idempotency-Key is 1 to 200 visible characters.", "Idempotency-Key")
+        key = idempotency_key(request)
         serializer = JobRequestSerializer(data=request.data)
         serializer.is_valid(raise_exception=True)
         acceptance = accept(caller_of(request), serializer.validated_data, key, now())
@@ -85,7 +81,10 @@ class JobList(APIView):
 
     @extend_schema(
         operation_id="jobs_list",
-        parameters=[OpenApiParameter("state", str, enum=[state.value for state in JobState])],
+        parameters=[
+            OpenApiParameter("state", str, enum=[state.value for state in JobState]),
+            OpenApiParameter("idempotency_key", str, description="Of the request that made the job."),
+        ],
         responses={200: OpenApiResponse(description="A page of jobs, newest first.")},
     )
     def get(self, request: Request) -> Response:
@@ -95,6 +94,9 @@ class JobList(APIView):
             if state not in list(JobState):
                 raise InvalidRequest(f"There is no state {state[:20]!r}.", "state")
             jobs = jobs.filter(state=state)
+        key = request.query_params.get("idempotency_key")
+        if key is not None:
+            jobs = jobs.filter(idempotency_key=key)
         paginator = JobCursor()
         page = paginator.paginate_queryset(jobs, request, self) or []
         return paginator.get_paginated_response([_as_json(job) for job in page])

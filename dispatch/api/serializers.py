@@ -71,39 +71,21 @@ class ReferenceListField(serializers.ListField):
         super().__init__(max_length=REFERENCES_MAX, required=False, **options)
 
 
-class JobRequestSerializer(StrictSerializer):
-    """The body of `POST /api/v1/jobs/`, for both modalities; the model's own limits come after."""
+class RequestSerializer(StrictSerializer):
+    """What requests for videos and for images have in common."""
 
     model = serializers.CharField(max_length=80, required=False)
     prompt = serializers.CharField(max_length=PROMPT_MAX, trim_whitespace=False)
     negative_prompt = serializers.CharField(max_length=PROMPT_MAX, required=False, trim_whitespace=False)
-    mode = serializers.ChoiceField(choices=[*VIDEO_MODES, *IMAGE_MODES], required=False)
-    duration_s = serializers.IntegerField(min_value=1, max_value=600, required=False)
-    resolution = serializers.CharField(max_length=20, required=False)
-    aspect_ratio = serializers.CharField(max_length=10, required=False)
-    fps = serializers.IntegerField(min_value=1, max_value=240, required=False)
-    audio = serializers.BooleanField(required=False)
     seed = serializers.IntegerField(min_value=0, max_value=2**32 - 1, required=False)
-    sample_count = serializers.IntegerField(min_value=1, max_value=10, required=False)
     size = serializers.CharField(max_length=20, required=False)
     n = serializers.IntegerField(min_value=1, max_value=10, required=False)
     reference_images = ReferenceListField()
-    reference_videos = ReferenceListField()
-    reference_audios = ReferenceListField()
-    first_frame = ReferenceField(required=False)
-    last_frame = ReferenceField(required=False)
-    real_person = serializers.BooleanField(required=False)
-    billing_mode = serializers.ChoiceField(choices=["per_second", "per_request"], required=False)
     degradation = serializers.ChoiceField(choices=["strict", "best_effort"], required=False)
     routing_mode = serializers.ChoiceField(choices=["preferred", "strict_model", "auto"], required=False)
     max_cost = serializers.DecimalField(max_digits=18, decimal_places=6, min_value=Decimal(0), required=False)
-    service_class = serializers.ChoiceField(choices=ServiceClass.values, required=False)
     project = serializers.CharField(max_length=80, required=False)
     end_user = serializers.CharField(max_length=80, required=False)
-    max_queue_s = serializers.IntegerField(min_value=1, max_value=86_400, required=False)
-    regions = serializers.ListField(
-        child=serializers.CharField(max_length=40), min_length=1, max_length=20, required=False
-    )
     metadata = serializers.DictField(
         child=serializers.CharField(max_length=500, allow_blank=True), required=False
     )
@@ -121,3 +103,32 @@ class JobRequestSerializer(StrictSerializer):
             except MoneyError as error:
                 raise serializers.ValidationError({"max_cost": str(error)}) from error
         return attrs
+
+
+class JobRequestSerializer(RequestSerializer):
+    """The body of `POST /api/v1/jobs/`, for both modalities; the model's own limits come after."""
+
+    mode = serializers.ChoiceField(choices=[*VIDEO_MODES, *IMAGE_MODES], required=False)
+    duration_s = serializers.IntegerField(min_value=1, max_value=600, required=False)
+    resolution = serializers.CharField(max_length=20, required=False)
+    aspect_ratio = serializers.CharField(max_length=10, required=False)
+    fps = serializers.IntegerField(min_value=1, max_value=240, required=False)
+    audio = serializers.BooleanField(required=False)
+    sample_count = serializers.IntegerField(min_value=1, max_value=10, required=False)
+    reference_videos = ReferenceListField()
+    reference_audios = ReferenceListField()
+    first_frame = ReferenceField(required=False)
+    last_frame = ReferenceField(required=False)
+    real_person = serializers.BooleanField(required=False)
+    billing_mode = serializers.ChoiceField(choices=["per_second", "per_request"], required=False)
+    service_class = serializers.ChoiceField(choices=ServiceClass.values, required=False)
+    max_queue_s = serializers.IntegerField(min_value=1, max_value=86_400, required=False)
+    regions = serializers.ListField(
+        child=serializers.CharField(max_length=40), min_length=1, max_length=20, required=False
+    )
+
+
+class ImageRequestSerializer(RequestSerializer):
+    """The body of `POST /api/v1/images/`."""
+
+    mode = serializers.ChoiceField(choices=IMAGE_MODES, required=False)

@@ -4,10 +4,12 @@ In a normalized request a file is `{"asset", "kind", "size_bytes", "sha256", "ur
 that every adapter takes for an address, so that a compiled plan and its hash stay the same for ever; what a
 provider is given in its place is made when the plan is sent (`dispatch.inputs.delivery`)."""
 
+import re
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
 STAND_IN: Final = "https://assets.frameyard.invalid/"  # .invalid: nobody can ever own that name
+_WHOLE: Final = re.compile(re.escape(STAND_IN) + r"(ast_[0-9a-z]+)")
 LISTS: Final[Mapping[str, str]] = {
     "reference_images": "image",
     "reference_videos": "video",
@@ -42,7 +44,8 @@ def stand_in(asset_id: str) -> str:
 def stand_ins_in(document: Any) -> set[str]:
     """Ids of the files that a compiled body stands in for, wherever they are in it."""
     if isinstance(document, str):
-        return {document.removeprefix(STAND_IN)} if document.startswith(STAND_IN) else set()
+        found = _WHOLE.fullmatch(document)
+        return {found[1]} if found else set()
     if isinstance(document, Mapping):
         return {found for value in document.values() for found in stand_ins_in(value)}
     if isinstance(document, list | tuple):
@@ -53,7 +56,8 @@ def stand_ins_in(document: Any) -> set[str]:
 def with_addresses(document: Any, addresses: Mapping[str, str]) -> Any:
     """A compiled body with its stand-ins replaced; `addresses` are by id of the file."""
     if isinstance(document, str):
-        return addresses.get(document.removeprefix(STAND_IN), document) if STAND_IN in document else document
+        found = _WHOLE.fullmatch(document)
+        return addresses.get(found[1], document) if found else document
     if isinstance(document, Mapping):
         return {key: with_addresses(value, addresses) for key, value in document.items()}
     if isinstance(document, list | tuple):
