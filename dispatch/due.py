@@ -8,7 +8,7 @@ from django.db.models import Exists, Q
 from django.db.models.expressions import Combinable
 
 from dispatch.lifecycle import AT_PROVIDER_STATES, AttemptState
-from dispatch.models import Attempt, CapacityLease, Job
+from dispatch.models import Attempt, CapacityLease, Job, Line
 from health.circuit import State
 from health.models import AlertDelivery, ChannelHealth, SupplyHealth
 
@@ -18,7 +18,8 @@ RECONCILED_STATES = (A.SUBMISSION_UNCERTAIN, A.ABANDONED, A.GENERATED, A.FETCHIN
 
 
 def scan(now: datetime) -> Due:
-    return Exists(Job.objects.filter(next_action_at__lte=now))
+    """Whatever waits in the fair queue is looked at each second; other jobs have a time of their own."""
+    return Exists(Job.objects.filter(next_action_at__lte=now)) | Exists(Line.objects.filter(is_active=True))
 
 
 def reconcile(now: datetime) -> Due:

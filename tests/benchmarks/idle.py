@@ -82,35 +82,34 @@ def _answered(connection: psycopg.Connection) -> int:
 def _windows(
     log: Path, daemons: Sequence[int], server: int, plan: Plan
 ) -> tuple[list[tuple[float, float, float]], int]:
-    """Statements a second, our share of a core and the database's, of each quiet window; how many were not."""
+    """Of each quiet window statements a second, our share of a core and the database's; how many were not."""
     quiet: list[tuple[float, float, float]] = []
     for number in range(1, plan.windows * ROUNDS_PER_WANTED + 1):
-        families = [_families(daemons), _families([server])]
-        pids = [os.getpid(), *(pid for family in families for pid in family)]
-        before, began_s, read_to = foreign_ticks(pids), time.monotonic(), log.stat().st_size
-        cpu_before = [_cpu_s(family) for family in families]
+        ours, database = _cpu_s(daemons), _cpu_s([server])
+        known = [os.getpid(), server, *ours]  # what the database does beside is next to nothing
+        before, began_s, read_to = foreign_ticks(known), time.monotonic(), log.stat().st_size
         time.sleep(plan.window_s)
-        lasted_s = time.monotonic() - began_s
-        ours, database = (
-            (_cpu_s(family) - spent) / lasted_s * 100
-            for family, spent in zip(families, cpu_before, strict=True)
-        )
-        foreign_s = (foreign_ticks(pids) - before) / TICKS
+        lasted_s, foreign_s = time.monotonic() - began_s, (foreign_ticks(known) - before) / TICKS
         if foreign_s / lasted_s / (os.cpu_count() or 1) <= plan.foreign_share:
-            quiet.append((_statements_since(log, read_to) / lasted_s, ours, database))
+            shares = [
+                _spent_s(roots, since) / lasted_s * 100
+                for roots, since in ((daemons, ours), ([server], database))
+            ]
+            quiet.append((_statements_since(log, read_to) / lasted_s, *shares))
         if len(quiet) == plan.windows:
             return quiet, number - len(quiet)
     raise NoQuietWindow(f"{number - len(quiet)} windows were too noisy")
 
 
-def _families(roots: Sequence[int]) -> list[int]:
-    return [member.pid for root in roots for member in family_of(root)]
+def _cpu_s(roots: Sequence[int]) -> dict[int, float]:
+    """Processor time so far of each process of these families."""
+    members = [member for root in roots for member in family_of(root)]
+    return {member.pid: sum(member.cpu_times()[:2]) for member in members}
 
 
-def _cpu_s(pids: Sequence[int]) -> float:
-    """All of them must live on: a daemon that ends while nobody asks anything of it is no figure."""
-    times = [psutil.Process(pid).cpu_times() for pid in pids]
-    return sum(each.user + each.system for each in times)
+def _spent_s(roots: Sequence[int], since: Mapping[int, float]) -> float:
+    """By those that live: the database's helpers come and go."""
+    return sum(spent_s - since.get(pid, 0) for pid, spent_s in _cpu_s(roots).items())
 
 
 def _statements_since(log: Path, offset: int) -> int:

@@ -10,7 +10,7 @@ from django_q.models import OrmQ
 
 from dispatch import pulse
 from dispatch.lifecycle import AttemptState
-from dispatch.models import Bell
+from dispatch.models import Bell, Line, Lot, TenantQueue
 from health.models import AlertDelivery
 from tests.factories import (
     NOW,
@@ -52,6 +52,14 @@ def attempt_to_look_at(state: AttemptState, **values: Any) -> Callable[[], objec
     return lambda: AttemptFactory(state=state, next_look_at=NOW, job__next_action_at=None, **values)
 
 
+def waiting_line() -> object:
+    """One job stands in the fair queue."""
+    job = JobFactory(next_action_at=None)
+    lot = Lot.objects.create(key="k", public_model=job.public_model, asks={}, created_at=NOW)
+    tenant = TenantQueue.objects.create(customer=job.customer, service_class="standard", waiting=1)
+    return Line.objects.create(lot=lot, tenant=tenant, waiting=1, is_active=True, watermark_at=NOW)
+
+
 def waiting_message() -> object:
     return AlertDelivery.objects.create(
         alert=AlertFactory(), means="email", target="ops@example.com", next_try_at=NOW, created_at=NOW
@@ -60,6 +68,7 @@ def waiting_message() -> object:
 
 DUE: list[tuple[str, Callable[[], object]]] = [
     ("scan", lambda: JobFactory(next_action_at=NOW)),
+    ("scan", waiting_line),
     ("reconcile", lambda: CapacityLeaseFactory(attempt__job__next_action_at=None, expires_at=NOW)),
     *(
         ("reconcile", attempt_to_look_at(state))
