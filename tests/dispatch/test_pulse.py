@@ -52,14 +52,6 @@ def attempt_to_look_at(state: AttemptState, **values: Any) -> Callable[[], objec
     return lambda: AttemptFactory(state=state, next_look_at=NOW, job__next_action_at=None, **values)
 
 
-def waiting_line() -> object:
-    """One job stands in the fair queue."""
-    job = JobFactory(next_action_at=None)
-    lot = Lot.objects.create(key="k", public_model=job.public_model, asks={}, created_at=NOW)
-    tenant = TenantQueue.objects.create(customer=job.customer, service_class="standard", waiting=1)
-    return Line.objects.create(lot=lot, tenant=tenant, waiting=1, is_active=True, watermark_at=NOW)
-
-
 def waiting_message() -> object:
     return AlertDelivery.objects.create(
         alert=AlertFactory(), means="email", target="ops@example.com", next_try_at=NOW, created_at=NOW
@@ -68,7 +60,6 @@ def waiting_message() -> object:
 
 DUE: list[tuple[str, Callable[[], object]]] = [
     ("scan", lambda: JobFactory(next_action_at=NOW)),
-    ("scan", waiting_line),
     ("reconcile", lambda: CapacityLeaseFactory(attempt__job__next_action_at=None, expires_at=NOW)),
     *(
         ("reconcile", attempt_to_look_at(state))
@@ -109,6 +100,17 @@ def test_what_is_due_is_rung_at_the_next_beat_and_nothing_else(name: str, make: 
     assert pulse.beat(NOW - timedelta(seconds=1)) == []
     assert pulse.beat(NOW) == [name]
     assert OrmQ.objects.get().task["func"] == pulse.BELLS[name].task
+
+
+@pytest.mark.usefixtures("quiet")
+def test_the_scan_is_rung_each_second_while_a_job_stands_in_the_fair_queue() -> None:
+    job = JobFactory(next_action_at=None)
+    lot = Lot.objects.create(key="k", public_model=job.public_model, asks={}, created_at=NOW)
+    tenant = TenantQueue.objects.create(customer=job.customer, service_class="standard", waiting=1)
+    Line.objects.create(lot=lot, tenant=tenant, waiting=1, is_active=True, watermark_at=NOW)
+    assert pulse.beat(NOW) == ["scan"]
+    pulse.answer("scan", NOW)
+    assert pulse.beat(NOW + timedelta(seconds=1)) == ["scan"]
 
 
 @pytest.mark.usefixtures("quiet")
