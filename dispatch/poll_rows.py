@@ -41,14 +41,17 @@ WITH look AS (
 looked AS (
     UPDATE dispatch_attempt attempt SET next_look_at = look.at, state_version = state_version + 1
     FROM look WHERE attempt.id = look.id AND attempt.state_version = look.version
-    RETURNING attempt.id, look.at, look.progress),
+    RETURNING attempt.id, look.at, look.progress,
+              CASE WHEN attempt.state <> 'outcome_uncertain'
+                   THEN attempt.execution_deadline_at END AS deadline),
 told AS (
     UPDATE dispatch_providerjob job
     SET polls = polls + 1, quiet_polls = quiet_polls + 1, failed_polls_in_a_row = 0, not_found_in_a_row = 0,
         polled_at = %(now)s, progress = coalesce(looked.progress, job.progress)
     FROM looked WHERE job.attempt_id = looked.id)
 UPDATE dispatch_capacitylease lease
-SET renewed_at = %(now)s, expires_at = looked.at + make_interval(secs => %(ttl_s)s)
+SET renewed_at = %(now)s, expires_at = least(looked.at + make_interval(secs => %(ttl_s)s),
+                                             CASE WHEN looked.deadline > %(now)s THEN looked.deadline END)
 FROM looked WHERE lease.attempt_id = looked.id AND lease.released_at IS NULL
 """
 

@@ -204,6 +204,7 @@ def _give_up_hope(attempt: Attempt, why: str, now: datetime) -> None:
     }
     moved = advance(Move(attempt.pk, attempt.state_version, A.OUTCOME_UNCERTAIN, changes), now)
     if moved is not None:
+        capacity.hold_until_look(moved, changes["next_look_at"], now)
         raise_alerts.stuck_attempt(moved, why, now)
 
 

@@ -33,14 +33,14 @@ from dispatch import backoff, capacity
 from dispatch.heartbeat import CLAIM, kept_lease
 from dispatch.held_channels import is_held
 from dispatch.inputs.delivery import InputLost, with_inputs
-from dispatch.lifecycle import AttemptState
+from dispatch.lifecycle import FINAL_ATTEMPT_STATES, AttemptState
 from dispatch.models import Attempt, CapacityLease, Job, ProviderEvent, ProviderJob
 from dispatch.moves import Move
 from dispatch.repository import keep_event, lock_job_of
 from dispatch.sending import Sender
 from dispatch.services.advance import advance
 from dispatch.services.cancel import request_cancel
-from dispatch.services.raise_alerts import submission_uncertain
+from dispatch.services.raise_alerts import submission_uncertain, unmatched_charge
 from dispatch.transport import transport_for_sending
 
 logger = logging.getLogger(__name__)
@@ -165,7 +165,8 @@ def record_submission(attempt: Attempt, outcome: SubmitOutcome, now: datetime) -
         attempt.state_version = sent.values_list("state_version", flat=True).first() or attempt.state_version
         match outcome:
             case Accepted():
-                record_acceptance(attempt, outcome, now)
+                if not record_acceptance(attempt, outcome, now) and _has_ended(attempt):
+                    unmatched_charge(attempt, outcome.provider_job_id, now)
             case Rejected(error=error, stage=stage):
                 changes = {"transport_stage": stage or "", "next_look_at": None}
                 advance(Move(attempt.pk, attempt.state_version, A.FAILED, changes, error), now)
@@ -176,6 +177,10 @@ def record_submission(attempt: Attempt, outcome: SubmitOutcome, now: datetime) -
         type(outcome).__name__.lower(),
         extra={"job": attempt.job.public_id, "attempt": attempt.public_id, "channel": attempt.channel.slug},
     )
+
+
+def _has_ended(attempt: Attempt) -> bool:
+    return Attempt.objects.filter(pk=attempt.pk, state__in=FINAL_ATTEMPT_STATES).exists()
 
 
 def record_acceptance(attempt: Attempt, accepted: Accepted, now: datetime) -> bool:
@@ -234,13 +239,14 @@ def record_uncertain(attempt: Attempt, stage: str, detail: str, now: datetime) -
     """Nobody knows whether the provider works on it: the slot stays taken, look-ups begin."""
     policy = attempt.policy.parsed()
     error = ProviderError("unknown", "attempt", False, "submission_unknown", detail)
-    changes = {
+    changes: dict[str, Any] = {
         "transport_stage": stage,
         "uncertain_deadline_at": now + timedelta(seconds=policy.uncertain_deadline_s),
         "next_look_at": now + timedelta(seconds=backoff.recovery_s(0, settings.RECOVERY_FIRST_WAIT_S)),
     }
     moved = advance(Move(attempt.pk, attempt.state_version, A.SUBMISSION_UNCERTAIN, changes, error), now)
     if moved is not None:
+        capacity.hold_until_look(moved, changes["next_look_at"], now)
         submission_uncertain(moved, now)
 
 
