@@ -29,7 +29,7 @@ def fields_of(facts: ModelFacts, parameters: Mapping[str, Any]) -> dict[str, str
     own = {name: _text(getattr(facts, name)) for name in OF_MODEL}
     defaults = Policy()
     policy = {
-        f"{POLICY}{name}": _parameter(name, parameters.get(name, getattr(defaults, name)))
+        f"{POLICY}{name}": parameter_text(name, parameters.get(name, getattr(defaults, name)))
         for name in PARAMETERS
     }
     bindings = {
@@ -79,7 +79,7 @@ def _never_was(name: str, base: Fields, typed: Fields) -> bool:
     return row is not None and f"{row}:bound" not in base and typed.get(f"{row}:bound") != ON
 
 
-def _parameter(name: str, value: Any) -> str:
+def parameter_text(name: str, value: Any) -> str:
     if name.endswith("_micros"):
         return "" if value is None else written(value)
     return _text(value)

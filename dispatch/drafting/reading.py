@@ -9,7 +9,7 @@ from typing import Any, Final
 from billing.money import MoneyError, micros_of
 from catalog.facts import BindingFacts, ModelFacts, in_order
 from catalog.policy import PRIORITY_MAX, PolicyError, parse_policy
-from dispatch.drafting.fields import ON, PARAMETERS, POLICY, Fields, fields_of, row_keys
+from dispatch.drafting.fields import ON, PARAMETERS, POLICY, Fields, fields_of, parameter_text, row_keys
 
 # Digits, or groups of three set apart in one way: 900000, 900,000, 900 000.
 _WHOLE: Final = re.compile(r"\d+|\d{1,3}([,  _])\d{3}(\1\d{3})*")
@@ -98,6 +98,18 @@ def whole_number(text: str) -> int | None:
     return int(re.sub(r"\D", "", text)) if _WHOLE.fullmatch(text) else None
 
 
+def canonical(name: str, text: str) -> str:
+    """The text as `fields_of` would write it where it can be read, so that 900,000 is no change of 900000."""
+    if name.endswith(":priority"):
+        number = whole_number(text)
+        return text if number is None else str(number)
+    if name.startswith(POLICY):
+        parameter = name.removeprefix(POLICY)
+        value, fault = _parameter(parameter, text.strip())
+        return text if fault or parameter not in PARAMETERS else parameter_text(parameter, value)
+    return text.replace("\r\n", "\n")  # as a browser sends line ends
+
+
 def _rows(fields: Fields, base: ModelFacts, faults: list[Fault]) -> Iterator[Row]:
     before = {f"{each.supply}@{each.tier}": each for each in base.bindings}
     for key in row_keys(fields):
@@ -150,8 +162,7 @@ def _choice(name: str, fields: Fields, allowed: tuple[str, ...], before: str, fa
 
 
 def _disclosure(fields: Fields, base: ModelFacts, faults: list[Fault]) -> str:
-    # A browser sends line ends as CR LF.
-    text = fields["disclosure"].replace("\r\n", "\n")
+    text = fields["disclosure"]
     if len(text) <= DISCLOSURE_LENGTH:
         return text
     faults.append(Fault("disclosure", TOO_LONG, {"most": DISCLOSURE_LENGTH}))
@@ -186,7 +197,9 @@ def _parameter(name: str, text: str) -> tuple[Any, Fault | None]:
     if name.endswith("_micros"):
         return _amount(text)
     if name in _SHARES:
-        return (text, None) if _DECIMAL.fullmatch(text) else (None, Fault(name, NOT_A_DECIMAL, told))
+        if not _DECIMAL.fullmatch(text):
+            return None, Fault(name, NOT_A_DECIMAL, told)
+        return format(Decimal(text).normalize(), "f"), None
     number = whole_number(text)
     return (number, None) if number is not None else (None, Fault(name, NOT_A_NUMBER, told))
 

@@ -8,22 +8,12 @@ from dataclasses import dataclass, replace
 from typing import Final, Literal
 
 from billing.money import MICROS, written
-from billing.pricing import Bracket, Price
 from catalog.policy import PRIORITY_MAX
-from catalog.shape import ImageShape
 from dispatch.routing import filters, guardrails
 from dispatch.routing.explain import Note
 from dispatch.routing.router import route
-from dispatch.routing.types import (
-    Candidate,
-    Channel,
-    Condition,
-    Decision,
-    Finding,
-    Health,
-    RoutingInput,
-    Supply,
-)
+from dispatch.routing.supposed import healthier, with_candidate, with_free, with_quote, without_slots
+from dispatch.routing.types import Candidate, Decision, Finding, Health, RoutingInput
 
 # What a circuit may become, nearest to `disabled` first, with the successes that a recovery counts.
 _BETTER: Final[tuple[tuple[Health, int], ...]] = (
@@ -128,7 +118,7 @@ def _other_priority(
     inputs: RoutingInput, changed: Candidate, utmost: int, loser: Candidate, wins: Wins
 ) -> Iterator[Change]:
     def wins_at(priority: int) -> bool:
-        return wins(_with_candidate(inputs, replace(changed, priority=priority)))
+        return wins(with_candidate(inputs, replace(changed, priority=priority)))
 
     if changed.priority == utmost or not wins_at(utmost):
         return
@@ -138,11 +128,6 @@ def _other_priority(
     yield _change("priority", changed, changed.priority, after, higher if utmost else lower, loser)
 
 
-def _with_candidate(inputs: RoutingInput, changed: Candidate) -> RoutingInput:
-    candidates = tuple(changed if it.key == changed.key else it for it in inputs.candidates)
-    return replace(inputs, candidates=candidates)
-
-
 # ---- health: the worse of channel and supply decides, so both are as good as is asked
 
 
@@ -150,44 +135,11 @@ def _health(inputs: RoutingInput, loser: Candidate, wins: Wins) -> Iterator[Chan
     supply = loser.supply
     before = filters.worse_health(supply, inputs)
     for health, successes in _BETTER:
-        changed, places = _healthier(inputs, supply, health, successes)
+        changed, places = healthier(inputs, supply, health, successes)
         if places and wins(changed):
             told = {"places": " and ".join(places), "successes": str(successes)}
             yield _change("health", loser, before, health, _HEALTHIER[health == "recovering"], loser, **told)
             return
-
-
-def _healthier(
-    inputs: RoutingInput, supply: Supply, health: Health, successes: int
-) -> tuple[RoutingInput, list[str]]:
-    """The inputs with no worse than `health`, and the places that this changes."""
-    channel, places = supply.channel, []
-    of_supply, of_channel = inputs.supplies[supply.id], inputs.channels[channel.id]
-    if _is_worse(of_supply, health, successes):
-        of_supply, places = _circuit(of_supply, health, successes), ["the supply"]
-    if _is_worse(of_channel, health, successes):
-        of_channel, places = _circuit(of_channel, health, successes), [*places, f"channel {channel.id}"]
-    return _with_conditions(inputs, supply, of_supply, of_channel), places
-
-
-def _is_worse(condition: Condition, health: Health, successes: int) -> bool:
-    now = (filters.RANK[condition.health], -condition.recovery_successes)
-    return now > (filters.RANK[health], -successes)
-
-
-def _circuit(condition: Condition, health: Health, successes: int) -> Condition:
-    """A change of state begins an epoch, under which nothing is granted yet."""
-    return replace(condition, health=health, recovery_successes=successes, used_in_epoch=0)
-
-
-def _with_conditions(
-    inputs: RoutingInput, supply: Supply, of_supply: Condition, of_channel: Condition
-) -> RoutingInput:
-    return replace(
-        inputs,
-        supplies={**inputs.supplies, supply.id: of_supply},
-        channels={**inputs.channels, supply.channel.id: of_channel},
-    )
 
 
 # ---- slots: of the loser, freed; or of the winner, all taken
@@ -197,16 +149,16 @@ def _slots(inputs: RoutingInput, loser: Candidate, wins: Wins) -> Iterator[Chang
     """As many free slots as are needed, never more than there are."""
     supply = loser.supply
     before, blocked = filters.least_free(supply, inputs), filters.unknown_slots(supply, inputs) is not None
-    most = filters.least_free(supply, _with_free(inputs, supply, None))
+    most = filters.least_free(supply, with_free(inputs, supply, None))
 
     def wins_at(free: int) -> bool:
-        return wins(_with_free(inputs, supply, free))
+        return wins(with_free(inputs, supply, free))
 
     bad = before - 1 if blocked else before
     if most <= bad or not wins_at(most):
         return
     # Fewer slots of unknown outcome are free slots too, and may be more than were looked for.
-    after = filters.least_free(supply, _with_free(inputs, supply, _nearest(most, bad, wins_at)))
+    after = filters.least_free(supply, with_free(inputs, supply, _nearest(most, bad, wins_at)))
     sentence = "{loser} would have won with {after} free slots; it had {before}."
     if blocked:
         sentence = (
@@ -216,44 +168,9 @@ def _slots(inputs: RoutingInput, loser: Candidate, wins: Wins) -> Iterator[Chang
     yield _change("slots", loser, before, after, sentence, loser)
 
 
-def _with_free(inputs: RoutingInput, supply: Supply, free: int | None) -> RoutingInput:
-    """With `free` slots in supply, channel and group; None: with all that can be freed."""
-    channel, groups = supply.channel, inputs.groups
-    if channel.group is not None:
-        group = groups[channel.group.id]
-        wanted = group.used if free is None else free - (channel.group.capacity - group.used)
-        groups = {**groups, channel.group.id: replace(group, used=group.used - _within(wanted, group.used))}
-    changed = _with_conditions(
-        inputs,
-        supply,
-        _freed(supply, inputs.supplies[supply.id], free),
-        _freed(channel, inputs.channels[channel.id], free),
-    )
-    return replace(changed, groups=groups)
-
-
-def _freed(place: Channel | Supply, now: Condition, free: int | None) -> Condition:
-    known = replace(now, unknown=min(now.unknown, max(0, place.unknown_limit - 1)))
-    wanted = known.used if free is None else free - filters.free_slots(place, known)
-    in_epoch = known.used_in_epoch
-    return replace(
-        known,
-        used=known.used - _within(wanted, known.used),
-        used_in_epoch=None if in_epoch is None else in_epoch - _within(wanted, in_epoch),
-    )
-
-
-def _within(wanted: int, most: int) -> int:
-    return max(0, min(wanted, most))
-
-
 def _winner_full(inputs: RoutingInput, loser: Candidate, winner: Candidate, wins: Wins) -> Iterator[Change]:
-    supply = winner.supply
-    now, channel = inputs.supplies[supply.id], inputs.channels[supply.channel.id]
-    free = filters.free_slots(supply, now)
-    in_epoch = None if now.used_in_epoch is None else now.used_in_epoch + free
-    full = replace(now, used=now.used + free, used_in_epoch=in_epoch)
-    if wins(_with_conditions(inputs, supply, full, channel)):
+    free = filters.free_slots(winner.supply, inputs.supplies[winner.supply.id])
+    if wins(without_slots(inputs, winner.supply, 0)):
         sentence = "{loser} would have won if {subject} had had no free slot; it had {before}."
         yield _change("slots", winner, free, 0, sentence, loser)
 
@@ -267,7 +184,7 @@ def _price(inputs: RoutingInput, loser: Candidate, decision: Decision, wins: Win
     utmost = before if before is not None else _dearest(decision) + 1
 
     def wins_at(quote: int) -> bool:
-        return wins(_with_quote(inputs, loser, quote))
+        return wins(with_quote(inputs, loser, quote))
 
     if utmost == 0 or not wins_at(0):
         return
@@ -284,25 +201,6 @@ def _dearest(decision: Decision) -> int:
     quotes = (it.quote for it in decision.findings)
     known = (*quotes, decision.baseline, limits.stable, limits.fallback, limits.policy, limits.customer)
     return max((micros for micros in known if micros is not None), default=MICROS)
-
-
-def _with_quote(inputs: RoutingInput, loser: Candidate, quote: int) -> RoutingInput:
-    """With a price that quotes this request so."""
-    supply = replace(loser.supply, price=_quoting(inputs, loser, quote))
-    candidates = tuple(
-        replace(it, supply=supply) if it.supply.id == supply.id else it for it in inputs.candidates
-    )
-    return replace(inputs, candidates=candidates)
-
-
-def _quoting(inputs: RoutingInput, loser: Candidate, quote: int) -> Price:
-    shape, currency = inputs.shape, inputs.policy.currency
-    each = (quote, MICROS * shape.count)
-    price = loser.supply.price
-    mode = price.mode if price else "per_request" if isinstance(shape, ImageShape) else shape.billing_mode
-    if mode == "per_request" or isinstance(shape, ImageShape) or shape.duration_s is None:
-        return Price(mode, currency, unit=each)
-    return Price(mode, currency, unit=None, brackets=(Bracket(shape.duration_s, shape.duration_s, each),))
 
 
 def _change(

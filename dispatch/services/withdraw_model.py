@@ -10,7 +10,7 @@ from catalog.revision import bump_revision, lock_revision
 
 
 @transaction.atomic
-def withdraw_model(model: PublicModel, *, actor: Actor, now: datetime) -> PublicModel:
+def withdraw_model(model: PublicModel, *, actor: Actor, now: datetime, why: str = "") -> PublicModel:
     """Clears `enabled` and `published`; running attempts go on. Nothing is written where both are clear."""
     lock_revision()
     row = PublicModel.objects.get(pk=model.pk)
@@ -19,7 +19,7 @@ def withdraw_model(model: PublicModel, *, actor: Actor, now: datetime) -> Public
         return row
     row.enabled = row.published = False
     row.save(update_fields=["enabled", "published", "updated_at"])
-    after = {"enabled": False, "published": False}
+    after = {"enabled": False, "published": False, "why": why}
     record(actor.name, actor.source, "withdraw model", f"model:{row.public_id}", before, after, now)
     bump_revision()
     return row

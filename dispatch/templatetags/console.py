@@ -12,7 +12,7 @@ from django.utils.formats import number_format
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
 from django.utils.translation import gettext as _
-from django.utils.translation import pgettext
+from django.utils.translation import gettext_lazy, ngettext, pgettext
 
 from dispatch.queries.needs import CAP
 from dispatch.views import icons
@@ -42,8 +42,19 @@ _ATTEMPT_TAGS: Final = _JOB_TAGS | {
     "fetching": ("download", ""),
     "abandoned": ("question", "bad"),
 }
+_MODEL_TAGS: Final = {
+    "draft": ("bars-0", "quiet"),
+    "enabled": ("bars-2", ""),
+    "published": ("bars-3", ""),
+    "saved": ("stop", "doubt"),
+    "withdrawn": ("crossed", ""),
+}
 _RECOVERING_PERCENT: Final = {2: 25, 3: 50, 4: 75}
 _SYMBOLS: Final = {"USD": "$", "EUR": "€", "GBP": "£", "CNY": "CN¥", "JPY": "JP¥"}
+_UNIT_PRICES: Final = {
+    "per_second": gettext_lazy("%(amount)s %(currency)s a second"),
+    "per_request": gettext_lazy("%(amount)s %(currency)s a result"),
+}
 _MICROS: Final = Decimal(1_000_000)
 
 
@@ -60,6 +71,11 @@ def job_state(state: str) -> SafeString:
 @register.simple_tag
 def attempt_state(state: str) -> SafeString:
     return _tag(words.word(words.ATTEMPT_STATES, state), *_ATTEMPT_TAGS[state], state)
+
+
+@register.simple_tag
+def model_state(state: str) -> SafeString:
+    return _tag(words.word(words.MODEL_STATES, state), *_MODEL_TAGS[state], state)
 
 
 def _tag(text: str, drawing: str, tone: str, state: str) -> SafeString:
@@ -82,6 +98,54 @@ def health_chip(state: str, recovery_successes: int = 0) -> SafeString:
     return format_html(
         '<span class="chip" data-health="{}">{}<span>{}</span></span>', state, icons.icon(drawing), text
     )
+
+
+@register.filter
+def health_word(state: str) -> str:
+    """A state of health in words; `recovering-25` with its share of the capacity."""
+    name, _dash, percent = state.partition("-")
+    if percent:
+        return _("Recovering %(percent)s %%") % {"percent": percent}
+    return words.word(words.HEALTH, name)
+
+
+@register.simple_tag
+def slots(used: int, unknown: int, capacity: int) -> SafeString:
+    """Slots in use, held by unknown outcomes, and free, as a bar with the same numbers beside it."""
+    most = max(capacity, used + unknown, 1)
+    name = _("%(used)s in use, %(unknown)s unknown, %(free)s free of %(capacity)s slots") % {
+        "used": used,
+        "unknown": unknown,
+        "free": max(0, capacity - used - unknown),
+        "capacity": capacity,
+    }
+    return format_html(
+        '<span class="slots"><svg role="img" aria-label="{}" viewBox="0 0 {} 14" preserveAspectRatio="none">'
+        '<rect class="used" width="{}" height="14"/><rect class="unknown" x="{}" width="{}" height="14"/>'
+        '</svg><span aria-hidden="true">{}+{}/{}</span></span>',
+        name,
+        most,
+        used,
+        used,
+        unknown,
+        used,
+        unknown,
+        capacity,
+    )
+
+
+@register.filter
+def price_words(document: Mapping[str, Any]) -> str:
+    """What a cost rule charges, in short: the unit price, or how many whole prices it has."""
+    currency = document["currency"]
+    brackets = document.get("brackets") or ()
+    if brackets and "per_second" not in document:
+        said = ngettext("%(n)s whole price, %(currency)s", "%(n)s whole prices, %(currency)s", len(brackets))
+        return said % {"n": len(brackets), "currency": currency}
+    for mode, sentence in _UNIT_PRICES.items():
+        if mode in document:
+            return str(sentence) % {"amount": document[mode], "currency": currency}
+    return str(document["mode"])
 
 
 @register.simple_tag
@@ -243,6 +307,12 @@ def milliseconds(value: int) -> float:
 @register.filter
 def percent(share: float) -> str:
     return f"{share:.0%}"
+
+
+@register.filter
+def percent_1(share: float) -> str:
+    """A rate of success: one place tells 99.5 from 98.5."""
+    return f"{100 * share:.1f} %"
 
 
 @register.filter

@@ -33,6 +33,10 @@ _DRAWINGS: Final = {
     "crossed": _RING + '<path d="M4 12l8-8"/>',
     "expired": '<path d="M4 2h8M4 14h8M4.5 2c0 4 7 4 7 12M11.5 2c0 4-7 4-7 12"/>',
     "question": '<path d="M5 6a3 3 0 1 1 4.2 2.7C8.3 9.1 8 9.5 8 10.5M8 13.2v.1"/>',
+    # public models: bars that fill
+    "bars-0": '<path d="M2.5 9.5h2.5v4H2.5zM6.8 6.5h2.4v7H6.8zM11 2.5h2.5v11H11z"/>',
+    "bars-3": '<path class="solid" d="M2 9h3.5v5H2zM6.2 6h3.6v8H6.2zM10.5 2H14v12h-3.5z"/>',
+    "bars-2": '<path class="solid" d="M2 9h3.5v5H2zM6.2 6h3.6v8H6.2z"/><path d="M11 2.5h2.5v11H11z"/>',
     # alerts
     "critical": _OCTAGON + '<path class="hole" d="M8 4.5v4M8 11v.2"/>',
     "warning": '<path d="M8 2l6.5 12h-13zM8 6.5v3.5M8 12v.1"/>',

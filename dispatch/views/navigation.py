@@ -39,7 +39,26 @@ SECTIONS: Final = (
             Page("alerts", _("Alerts"), "a", ("alert",), lambda shell: len(shell["alarms"])),
         ),
     ),
-    Section(_("Routing"), ()),
+    Section(
+        _("Routing"),
+        (
+            Page(
+                "models",
+                _("Public models"),
+                "m",
+                (
+                    "model",
+                    "edit_model",
+                    "review_model",
+                    "publish_model",
+                    "model_revisions",
+                    "model_difference",
+                ),
+                lambda shell: len(shell["off_air"]),
+            ),
+            Page("simulator", _("Simulator"), "i"),
+        ),
+    ),
     Section(_("Work"), (Page("jobs", _("Jobs"), "j", ("job", "round")),)),
     Section(_("Money"), ()),
     Section(_("Installation"), ()),

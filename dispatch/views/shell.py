@@ -14,6 +14,7 @@ from django.utils.functional import SimpleLazyObject
 from django.utils.translation import get_language
 
 from dispatch.queries.needs import unacknowledged_critical
+from dispatch.queries.off_air import OffAir, off_air
 from dispatch.templatetags.console import clock_text
 from dispatch.views.access import actions_of
 from dispatch.views.navigation import SECTIONS, numbers
@@ -38,9 +39,14 @@ def shell(request: HttpRequest) -> dict[str, Any]:
         "now": timezone.now(),
         "may": SimpleLazyObject(lambda: actions_of(user) if user else frozenset()),
         "alarms": SimpleLazyObject(unacknowledged_critical),
+        "off_air": SimpleLazyObject(_loud_off_air),
         "sections": SECTIONS,
     }
     return {"shell": values | {"numbers": SimpleLazyObject(lambda: numbers(values))}}
+
+
+def _loud_off_air() -> list[OffAir]:
+    return [each for each in off_air() if not each.is_meant]
 
 
 def theme_of(request: HttpRequest) -> str:

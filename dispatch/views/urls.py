@@ -3,7 +3,21 @@
 from django.urls import path
 from django.views.i18n import set_language
 
-from dispatch.views import alerts, job, jobs, overview, rounds, search, session
+from dispatch.views import (
+    alerts,
+    edit_model,
+    job,
+    jobs,
+    models,
+    overview,
+    publish,
+    review,
+    revisions,
+    rounds,
+    search,
+    session,
+    simulator,
+)
 
 urlpatterns = [
     path("", overview.overview, name="overview"),
@@ -16,6 +30,23 @@ urlpatterns = [
     path("alerts/", alerts.alerts, name="alerts"),
     path("alerts/<str:alert_id>/", alerts.alert, name="alert"),
     path("alerts/<str:alert_id>/acknowledge/", alerts.acknowledge_alert, name="acknowledge"),
+    path("models/", models.models, name="models"),
+    path("models/<str:slug>/", models.model, name="model"),
+    path("models/<str:slug>/edit/", edit_model.edit_model, name="edit_model"),
+    path("models/<str:slug>/edit/keep/", edit_model.keep_edit, name="keep_edit"),
+    path("models/<str:slug>/edit/discard/", edit_model.discard_edit, name="discard_edit"),
+    path("models/<str:slug>/edit/merge/", edit_model.merge_edit, name="merge_edit"),
+    path("models/<str:slug>/review/", review.review_model, name="review_model"),
+    path("models/<str:slug>/effect/", review.effect, name="effect"),
+    path("models/<str:slug>/save/", review.save_model, name="save_model"),
+    path("models/<str:slug>/publish/", publish.publish_model, name="publish_model"),
+    path("models/<str:slug>/publish/now/", publish.publish_now, name="publish_now"),
+    path("models/<str:slug>/withdraw/", publish.withdraw, name="withdraw"),
+    path("models/<str:slug>/withdraw/now/", publish.withdraw_now, name="withdraw_now"),
+    path("models/<str:slug>/revisions/", revisions.revisions, name="revisions"),
+    path("models/<str:slug>/revisions/<int:older>..<int:newer>/", revisions.difference, name="difference"),
+    path("models/<str:slug>/revisions/<int:number>/revert/", revisions.revert, name="revert"),
+    path("simulator/", simulator.simulator, name="simulator"),
     path("jobs/", jobs.jobs, name="jobs"),
     path("jobs/<str:job_id>/", job.job, name="job"),
     path("jobs/<str:job_id>/content/", job.content, name="content"),

@@ -55,6 +55,15 @@ TIER_NAMES: Final[Words] = {
     "fallback": _("tier fallback"),
     "degraded": _("tier degraded"),
 }
+TIER_TITLES: Final[Words] = {  # over the bindings of one tier
+    "exact": _("Tier exact: the full capability"),
+    "fallback": _("Tier fallback: the full capability, only when no exact supply is available"),
+    "degraded": _("Tier degraded: a lesser request, only when neither is available"),
+}
+DEGRADATION: Final[Words] = {  # when no full supply is available
+    "strict": _("wait or fail: never degrade"),
+    "best_effort": _("deliver degraded, and say so"),
+}
 HEALTH: Final[Words] = {
     "healthy": pgettext_lazy("health", "Healthy"),
     "degraded": pgettext_lazy("health", "Degraded"),
@@ -63,6 +72,23 @@ HEALTH: Final[Words] = {
     "recovering": pgettext_lazy("health", "Recovering"),
     "disabled": pgettext_lazy("health", "Disabled"),
 }
+MODEL_STATES: Final[Words] = {  # of dispatch.queries.model_list.state_of
+    "draft": _("Draft"),
+    "enabled": _("Enabled"),
+    "published": _("Published"),
+    "saved": _("Saved, not published"),
+    "withdrawn": _("Taken out of production"),
+}
+LIFECYCLES: Final[Words] = {
+    "preview": _("preview"),
+    "stable": _("stable"),
+    "deprecated": _("deprecated"),
+}
+ADMIN_STATES: Final[Words] = {
+    "enabled": _("switched on"),
+    "draining": _("draining"),
+    "disabled": _("switched off"),
+}
 SEVERITIES: Final[Words] = {"critical": _("Critical"), "warning": _("Warning"), "info": _("Information")}
 INPUTS: Final[Words] = {
     "reference_images": _("reference images"),
@@ -70,6 +96,7 @@ INPUTS: Final[Words] = {
     "reference_audios": _("reference audio"),
 }
 KINDS: Final[Words] = {  # of what search finds
+    "model": _("Public model"),
     "job": _("Job"),
     "attempt": _("Attempt"),
     "round": _("Selection round"),

@@ -123,6 +123,8 @@ document.addEventListener("htmx:before:swap", () => {
   focusRegion = document.activeElement?.closest("[data-live]")?.id ?? null;
 });
 document.addEventListener("htmx:after:swap", () => {
+  $("[data-focus]")?.focus();
+  say("#announce", $("[data-announce]")?.textContent.trim());
   if (focusRegion && document.activeElement === document.body) {
     const region = document.getElementById(focusRegion);
     (region?.querySelector("a[href], button") ?? $("main")).focus();
@@ -148,6 +150,18 @@ document.addEventListener("submit", (event) => {
   }
 });
 addEventListener("beforeunload", (event) => { if ($("form[data-dirty]")) event.preventDefault(); });
+
+// A form that the server keeps as it is typed is clean again with each answer; what was typed since is not.
+let typedAt = 0;
+let sentAt = 0;
+document.addEventListener("input", (event) => { if (event.target.form?.matches("[data-keeps]")) typedAt = Date.now(); });
+document.addEventListener("htmx:before:request", (event) => {
+  if (event.detail.ctx.sourceElement.closest("form[data-keeps]")) sentAt = Date.now();
+});
+document.addEventListener("htmx:after:swap", () => {
+  const form = $("form[data-keeps]");
+  if (form) form.toggleAttribute("data-dirty", typedAt > sentAt);
+});
 
 // --- Copy, with a way for plain http -------------------------------------------------------------------
 
@@ -206,6 +220,15 @@ function moveRow(step) {
   links[here < 0 ? 0 : Math.min(links.length - 1, Math.max(0, here + step))]?.focus();
 }
 
+// Alt with an arrow moves the binding whose field has focus: the same as its buttons.
+function moveBinding(event) {
+  const way = { ArrowUp: "up", ArrowDown: "down" }[event.key];
+  const button = way && event.target.closest(".editing [data-row]")?.querySelector(`[data-move="${way}"]`);
+  if (!button) return;
+  event.preventDefault();
+  button.click();
+}
+
 const visible = (selector) => Array.from(document.querySelectorAll(selector)).find((element) => element.checkVisibility());
 const keys = {
   "/": () => visible('input[name="q"][type="search"]')?.focus(),
@@ -217,7 +240,8 @@ const keys = {
 };
 
 document.addEventListener("keydown", (event) => {
-  if (event.isComposing || event.altKey) return;
+  if (event.isComposing) return;
+  if (event.altKey) { moveBinding(event); return; }
   const field = event.target.closest("input, select, textarea, [contenteditable]");
   if (event.key === "Enter" && (event.ctrlKey || event.metaKey)) { event.target.form?.requestSubmit(); return; }
   if (field || event.ctrlKey || event.metaKey || keysOff || $("dialog[open]")) return;

@@ -1,0 +1,57 @@
+"""How the pages of public models write fields, gates and moves."""
+
+from django import template
+from django.utils.html import format_html
+from django.utils.safestring import SafeString
+from django.utils.translation import gettext as _
+
+from dispatch.drafting.reading import whole_number
+from dispatch.gates import Gate
+from dispatch.templatetags.console import count, money
+from dispatch.views import vocabulary as words
+from dispatch.views.model_words import label_of, value_of
+
+register = template.Library()
+
+
+@register.filter
+def field_label(field: str) -> str:
+    return label_of(field)
+
+
+@register.filter
+def field_value(field: str, text: str | None) -> str:
+    return value_of(field, text)
+
+
+@register.filter
+def grouped(text: str) -> str:
+    """A whole number as it was typed, with its thousands set apart; else the text itself."""
+    number = whole_number(text)
+    return text if number is None else count(number)
+
+
+@register.filter
+def split(text: str) -> list[str]:
+    return text.split()
+
+
+@register.filter
+def measured(gate: Gate) -> SafeString | str:
+    """What a gate found: the words of a good one, else as it was found, which names what is wrong."""
+    if gate.passed and gate.measured == "nothing is missing":
+        return _("nothing is missing")
+    return format_html('<span lang="en">{}</span>', gate.measured)
+
+
+@register.filter
+def money_change(micros: int, currency: str) -> str:
+    """With its sign, so that more and less are told apart."""
+    text = money(micros, currency)
+    return f"+{text}" if micros > 0 else text
+
+
+@register.filter
+def outcome_or_supply(name: str) -> str:
+    """A supply's name, or the outcome in words where none was chosen."""
+    return words.word(words.ROUND_OUTCOMES, name)
