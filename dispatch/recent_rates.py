@@ -15,7 +15,7 @@ from dispatch.baselines import Costs, Share, Spans
 WINDOW = timedelta(minutes=15)
 DAY = timedelta(days=1)
 NO_SHARE, NO_SPANS, NO_COSTS = Share(), Spans(), Costs()
-MOST = 2_000  # newest of each supply or model in each of the two spans
+MOST = 1_000  # newest of each supply or model in each of the two spans
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,21 +38,19 @@ class ModelFigures:
 
 @dataclass(frozen=True, slots=True)
 class Recent[Figures]:
-    """The last quarter of an hour, and the last day before it."""
+    """The last quarter of an hour, and the rest of the last day before it."""
 
     now: Figures
     before: Figures
 
 
-_SPANS = "(VALUES (true, %(window)s, %(now)s), (false, %(day)s, %(window)s)) AS span(is_now, since, until)"
-
-_ENDED_SQL = f"""
-SELECT supply.id, span.is_now,
+_ENDED_SQL = """
+SELECT supply.id,
        count(*) FILTER (WHERE failed), count(*) FILTER (WHERE failed OR generated),
        count(*) FILTER (WHERE refused), count(*) FILTER (WHERE refused OR generated),
        percentile_disc(0.5) WITHIN GROUP (ORDER BY seconds) FILTER (WHERE generated),
        count(seconds) FILTER (WHERE generated)
-FROM unnest(%(ids)s) AS supply(id) CROSS JOIN {_SPANS}
+FROM unnest(%(ids)s) AS supply(id)
 JOIN LATERAL (
     SELECT generated_at IS NOT NULL AS generated,
            generated_at IS NULL AND state IN ('failed', 'abandoned') AND request_started_at IS NOT NULL
@@ -60,75 +58,83 @@ JOIN LATERAL (
            generated_at IS NULL AND state = 'failed' AND error_category = 'content' AS refused,
            extract(epoch FROM generated_at - accepted_at)::float AS seconds
     FROM dispatch_attempt
-    WHERE supply_id = supply.id AND finished_at > span.since AND finished_at <= span.until
+    WHERE supply_id = supply.id AND finished_at > %(since)s AND finished_at <= %(until)s
     ORDER BY finished_at DESC LIMIT %(most)s
 ) AS ended ON true
-GROUP BY supply.id, span.is_now
-"""  # noqa: S608 - a constant of this module
+GROUP BY supply.id
+"""
 
 # An attempt gives its evidence when its outcome becomes unknown, else not before its acceptance or its end.
-_SENT_SQL = f"""
-SELECT supply.id, span.is_now, count(*) FILTER (WHERE became_unknown), count(*)
-FROM unnest(%(ids)s) AS supply(id) CROSS JOIN {_SPANS}
+_SENT_SQL = """
+SELECT supply.id, count(*) FILTER (WHERE became_unknown), count(*)
+FROM unnest(%(ids)s) AS supply(id)
 JOIN LATERAL (
     SELECT evidence_at IS NOT NULL
                AND evidence_at < coalesce(accepted_at, finished_at, 'infinity') AS became_unknown
     FROM dispatch_attempt
-    WHERE supply_id = supply.id AND request_started_at > span.since AND request_started_at <= span.until
+    WHERE supply_id = supply.id AND request_started_at > %(since)s AND request_started_at <= %(until)s
     ORDER BY request_started_at DESC LIMIT %(most)s
 ) AS sent ON true
-GROUP BY supply.id, span.is_now
-"""  # noqa: S608
+GROUP BY supply.id
+"""
 
-_JOBS_SQL = f"""
-SELECT model.id, span.is_now,
+_JOBS_SQL = """
+SELECT model.id,
        count(*), count(*) FILTER (WHERE state = 'succeeded'), coalesce(sum(provider_cost_micros), 0)::bigint,
        count(*) FILTER (WHERE EXISTS (
            SELECT FROM dispatch_attempt WHERE job_id = ended.id AND number = 2))
-FROM unnest(%(ids)s) AS model(id) CROSS JOIN {_SPANS}
+FROM unnest(%(ids)s) AS model(id)
 JOIN LATERAL (
     SELECT id, state, provider_cost_micros
     FROM dispatch_job
-    WHERE public_model_id = model.id AND finished_at > span.since AND finished_at <= span.until
+    WHERE public_model_id = model.id AND finished_at > %(since)s AND finished_at <= %(until)s
         AND started_at IS NOT NULL
     ORDER BY finished_at DESC LIMIT %(most)s
 ) AS ended ON true
-GROUP BY model.id, span.is_now
-"""  # noqa: S608
+GROUP BY model.id
+"""
 
 
 def supply_figures(supply_ids: Iterable[int], now: datetime) -> Mapping[int, Recent[SupplyFigures]]:
     """Of each of `supply_ids`."""
     ids = list(supply_ids)
-    unknown = {(pk, is_now): Share(part, whole) for pk, is_now, part, whole in _rows(_SENT_SQL, ids, now)}
-    found: dict[tuple[int, bool], SupplyFigures] = {
-        key: SupplyFigures(unknown=share) for key, share in unknown.items()
-    }
-    for pk, is_now, failed, samples, refused, judged, median, spans in _rows(_ENDED_SQL, ids, now):
-        found[pk, is_now] = SupplyFigures(
-            unknown=unknown.get((pk, is_now), NO_SHARE),
-            errors=Share(failed, samples),
-            refusals=Share(refused, judged),
-            spans=Spans(median or 0.0, spans),
-        )
-    return {pk: _recent(found, pk, SupplyFigures()) for pk in ids}
+    recent, before = (_of_supplies(ids, since, until) for since, until in _spans(now))
+    return {pk: Recent(recent[pk], before[pk]) for pk in ids}
 
 
 def model_figures(model_ids: Iterable[int], now: datetime) -> Mapping[int, Recent[ModelFigures]]:
     """Of each of `model_ids`."""
     ids = list(model_ids)
-    found = {
-        (pk, is_now): ModelFigures(Share(switched, ended), Costs(ended, succeeded, micros))
-        for pk, is_now, ended, succeeded, micros, switched in _rows(_JOBS_SQL, ids, now)
-    }
-    return {pk: _recent(found, pk, ModelFigures()) for pk in ids}
+    recent, before = (_of_models(ids, since, until) for since, until in _spans(now))
+    return {pk: Recent(recent[pk], before[pk]) for pk in ids}
 
 
-def _recent[Figures](found: Mapping[tuple[int, bool], Figures], pk: int, nothing: Figures) -> Recent[Figures]:
-    return Recent(found.get((pk, True), nothing), found.get((pk, False), nothing))
+def _spans(now: datetime) -> tuple[tuple[datetime, datetime], tuple[datetime, datetime]]:
+    """A query each: with its bounds as constants the planner sees that the newest rows are enough."""
+    return (now - WINDOW, now), (now - DAY, now - WINDOW)
 
 
-def _rows(sql: str, ids: list[int], now: datetime) -> list[tuple[Any, ...]]:
+def _of_supplies(ids: list[int], since: datetime, until: datetime) -> dict[int, SupplyFigures]:
+    unknown = {pk: Share(part, whole) for pk, part, whole in _rows(_SENT_SQL, ids, since, until)}
+    found = {pk: SupplyFigures(unknown=unknown.get(pk, NO_SHARE)) for pk in ids}
+    for pk, failed, samples, refused, judged, median, spans in _rows(_ENDED_SQL, ids, since, until):
+        found[pk] = SupplyFigures(
+            unknown=unknown.get(pk, NO_SHARE),
+            errors=Share(failed, samples),
+            refusals=Share(refused, judged),
+            spans=Spans(median or 0.0, spans),
+        )
+    return found
+
+
+def _of_models(ids: list[int], since: datetime, until: datetime) -> dict[int, ModelFigures]:
+    found = dict.fromkeys(ids, ModelFigures())
+    for pk, ended, succeeded, micros, switched in _rows(_JOBS_SQL, ids, since, until):
+        found[pk] = ModelFigures(Share(switched, ended), Costs(ended, succeeded, micros))
+    return found
+
+
+def _rows(sql: str, ids: list[int], since: datetime, until: datetime) -> list[tuple[Any, ...]]:
     with connection.cursor() as cursor:
-        cursor.execute(sql, {"ids": ids, "now": now, "window": now - WINDOW, "day": now - DAY, "most": MOST})
+        cursor.execute(sql, {"ids": ids, "since": since, "until": until, "most": MOST})
         return cursor.fetchall()

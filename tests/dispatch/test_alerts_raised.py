@@ -10,7 +10,7 @@ from django.conf import settings as installation
 
 from catalog.models import Channel, Supply
 from catalog.providers.errors import UNSUPPORTED, error_of
-from catalog.providers.types import Rejected
+from catalog.providers.types import Accepted, Rejected, Unknown
 from catalog.revision import bump_revision
 from dispatch.lifecycle import AttemptState
 from dispatch.models import Attempt, Job, Occupancy, SelectionRound
@@ -19,6 +19,7 @@ from dispatch.queries.recorded_versions import recorded_documents
 from dispatch.routing.replay import replay
 from dispatch.services import dispatch_scan, keep_house, submit
 from dispatch.services.advance import advance
+from dispatch.services.recover import abandon
 from dispatch.services.watch_rates import watch_rates
 from health.alerts import SEVERITIES, acknowledge, raise_alert
 from health.models import Alert, ChannelHealth, HealthEvent, SupplyHealth
@@ -155,6 +156,22 @@ def test_an_unknown_submission_that_is_found_ends_its_alert_and_one_given_up_end
     assert firing() == {f"unmatched_charge attempt:{ids[found]}"}
 
 
+def test_an_acceptance_that_comes_after_the_end_is_a_charge_that_no_job_got(engine: Engine) -> None:
+    """Its worker slept until the attempt was given up."""
+    job = engine.job()
+    dispatch_scan.scan(engine.now)
+    attempt = Attempt.objects.select_related("job", "channel", "supply", "policy").get(job=job)
+    sent = advance(Move(attempt.pk, attempt.state_version, A.SUBMITTING), engine.now)
+    assert sent is not None
+    submit.record_submission(sent, Unknown("sending", "cut off"), engine.now)
+    attempt.refresh_from_db()
+    abandon(attempt, engine.now)
+    submit.record_submission(sent, Accepted("cgt-late"), engine.now)
+    assert engine.attempts(job) == [A.ABANDONED]
+    charge = Alert.objects.get(code="unmatched_charge")
+    assert (charge.subject, charge.details["provider_job"]) == (f"attempt:{attempt.public_id}", "cgt-late")
+
+
 def test_a_capability_that_a_provider_denies_is_told_once_and_harms_nobodys_health(engine: Engine) -> None:
     """No word of the simulated provider says it, so its answer is recorded as an adapter would give it."""
     job = engine.job()
@@ -162,7 +179,7 @@ def test_a_capability_that_a_provider_denies_is_told_once_and_harms_nobodys_heal
     attempt = Attempt.objects.select_related("job", "channel", "supply").get(job=job)
     sent = advance(Move(attempt.pk, attempt.state_version, A.SUBMITTING), engine.now)
     assert sent is not None
-    submit.record_submission(sent, Rejected(error_of(UNSUPPORTED, "no 4K here"), "status"), engine.now)
+    submit.record_submission(sent, Rejected(error_of(UNSUPPORTED, "no 4K here"), "awaiting"), engine.now)
     engine.finish(job)
     assert engine.attempts(job) == [A.FAILED, A.SUCCEEDED]
     assert firing() == {"capability_mismatch supply:beijing-seedance-2-0"}

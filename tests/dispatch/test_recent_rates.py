@@ -56,7 +56,11 @@ def generated(
     supply: Supply, count: int = 1, ago: timedelta = MINUTE, seconds: float = 60, **more: Any
 ) -> None:
     at = NOW - ago
-    times = {"accepted_at": at - timedelta(seconds=seconds), "generated_at": at, "evidence_at": at}
+    times: dict[str, Any] = {
+        "accepted_at": at - timedelta(seconds=seconds),
+        "generated_at": at,
+        "evidence_at": at,
+    }
     attempts(supply, count, ago, state=A.SUCCEEDED, **times, **more)
 
 

@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
+from functools import partial
 from typing import Any
 
 import pytest
@@ -25,7 +26,7 @@ LATER = NOW + LATER_BY
 
 
 def lost(number: int = 1, **values: Any) -> Alert:
-    given = {"details": {"job": f"job_{number}"}, "now": NOW} | values
+    given: dict[str, Any] = {"details": {"job": f"job_{number}"}, "now": NOW} | values
     return raise_alert("output_lost", subject="attempt:att_1", dedupe_key=f"output_lost:{number}", **given)
 
 
@@ -197,9 +198,9 @@ def test_an_acknowledgement_that_races_the_end_and_a_new_sight_changes_neither()
     for number in range(8):
         alert = lost(number)
         at_once(
-            lambda pk=alert.pk: acknowledge(pk, "li.m", "", LATER),
-            lambda key=alert.dedupe_key: resolve_alert(key, "found", LATER),
-            lambda number=number: lost(number, now=LATER),
+            partial(acknowledge, alert.pk, "li.m", "", LATER),
+            partial(resolve_alert, alert.dedupe_key, "found", LATER),
+            partial(lost, number, now=LATER),
         )
         alert.refresh_from_db()
         assert (alert.acknowledged_by, alert.resolved_why) == ("li.m", "found")
