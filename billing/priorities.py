@@ -1,4 +1,4 @@
-"""Which of a customer's projects go first in its own queue; pure. No level moves it before another customer."""
+"""Which of a customer's projects go first in its own queue; pure. No level moves it before others."""
 
 from collections.abc import Mapping
 from datetime import timedelta

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Final
 
-CLASS_WEIGHTS: Final[Mapping[str, int]] = {"interactive": 6, "standard": 3, "batch": 1}
+CLASSES: Final = ("interactive", "standard", "batch")
 QUANTUM_MS: Final = 10_000  # a tenth of a usual job: small turns follow the weights closely
 
 
@@ -177,7 +177,7 @@ class FairQueue:
             self.classes.drop(CLASS_KEYS[service_class])
 
 
-CLASS_KEYS: Final[Mapping[str, int]] = {name: number for number, name in enumerate(CLASS_WEIGHTS, start=1)}
+CLASS_KEYS: Final[Mapping[str, int]] = {name: number for number, name in enumerate(CLASSES, start=1)}
 CLASS_OF_KEY: Final[Mapping[int, str]] = {number: name for name, number in CLASS_KEYS.items()}
 
 

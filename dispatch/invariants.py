@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from django.db import connection
 
+from dispatch.estimates import MOST_MS
 from dispatch.lifecycle import CONFIRMED_STATES, FINAL_ATTEMPT_STATES, FINAL_JOB_STATES, UNKNOWN_STATES
 
 
@@ -101,9 +102,33 @@ QUERIES: Mapping[str, str] = {
                           WHERE lease.attempt_id = attempt.id AND lease.released_at IS NULL)""",
     "a job without a live attempt that is not finished has a next action": f"""
         SELECT job.public_id, job.state FROM dispatch_job job
-        WHERE job.state NOT IN ({_FINAL_JOBS}) AND job.next_action_at IS NULL
+        WHERE job.state NOT IN ({_FINAL_JOBS}) AND job.next_action_at IS NULL AND job.line_id IS NULL
           AND NOT EXISTS (SELECT FROM dispatch_attempt attempt
                           WHERE attempt.job_id = job.id AND attempt.state NOT IN ({_FINAL_ATTEMPTS}))""",
+    "a job in the queue waits for its first attempt, in a line of its own customer, class and model": """
+        SELECT job.public_id, job.state FROM dispatch_job job
+        JOIN dispatch_line line ON line.id = job.line_id JOIN dispatch_lot lot ON lot.id = line.lot_id
+        JOIN dispatch_tenantqueue tenant ON tenant.id = line.tenant_id
+        WHERE job.state <> 'queued' OR job.next_action_at IS NOT NULL OR job.queue_at IS NULL
+           OR job.estimated_ms < 1 OR job.customer_id <> tenant.customer_id
+           OR job.service_class <> tenant.service_class OR job.public_model_id <> lot.public_model_id
+           OR EXISTS (SELECT FROM dispatch_attempt attempt WHERE attempt.job_id = job.id)""",
+    "what is counted in a line stands there": """
+        SELECT 'line ' || line.id, format('counted %s, jobs %s', line.waiting, count(job.id))
+        FROM dispatch_line line LEFT JOIN dispatch_job job ON job.line_id = line.id
+        GROUP BY line.id HAVING line.waiting <> count(job.id)""",
+    "what a tenant has waiting is the sum of its lines": """
+        SELECT 'tenant queue ' || tenant.id, format('counted %s, lines %s', tenant.waiting, sum(line.waiting))
+        FROM dispatch_tenantqueue tenant LEFT JOIN dispatch_line line ON line.tenant_id = tenant.id
+        GROUP BY tenant.id HAVING tenant.waiting <> coalesce(sum(line.waiting), 0)""",
+    "no job that may begin stands before the watermark of its line": """
+        SELECT job.public_id, line.watermark_at::text FROM dispatch_job job
+        JOIN dispatch_line line ON line.id = job.line_id JOIN dispatch_lot lot ON lot.id = line.lot_id
+        WHERE job.queue_at < line.watermark_at
+          AND job.dispatch_deadline_at > coalesce(lot.looked_at, '-infinity') + interval '6 seconds'""",
+    "no debt in the queue is larger than the largest job": f"""
+        SELECT 'tenant queue ' || id, deficit_ms::text FROM dispatch_tenantqueue WHERE deficit_ms < -{MOST_MS}
+        UNION ALL SELECT service_class, deficit_ms::text FROM dispatch_classturn WHERE deficit_ms < -{MOST_MS}""",
     "the re-probe of refused content is held by an attempt that may still be refused": f"""
         SELECT record.public_id, record.probe || ' ' || coalesce(attempt.state, 'no such attempt')
         FROM health_refusalrecord record LEFT JOIN dispatch_attempt attempt ON attempt.public_id = record.probe

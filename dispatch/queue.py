@@ -3,8 +3,8 @@
 Rows are locked in one order everywhere: the customer, its tenant queues, their lines. A count is never read
 from the jobs: `waiting` of tenants and lines is proved equal to them by the reconciler."""
 
-from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from collections.abc import Iterable, Mapping
+from dataclasses import asdict
 from datetime import datetime
 from typing import Any
 
@@ -62,22 +62,14 @@ line AS (
 SELECT 1"""
 
 
-@dataclass(frozen=True, slots=True)
-class Place:
-    """Where a new job stands: values for its columns of the same names."""
+def take_place(job: Job, now: datetime) -> None:
+    """Sets where a job that is being admitted stands and what it costs; nothing of it changes any more.
 
-    line_id: int
-    queue_at: datetime
-    project_priority: int
-    estimated_ms: int
-
-
-def place_for(job: Job, now: datetime) -> Place:
-    """The line of a job that is being admitted; made where it is the first of its kind. Locks nothing."""
+    Its line is made where it is the first of its kind; no row that others use is locked."""
     shape = shape_of(job.modality, job.request)
     mode, size, seconds = kind_of_work(shape)
     key, asks = lot_of(job)
-    asked = {
+    asked: dict[str, Any] = {
         "model": job.public_model_id,
         "mode": mode,
         "size": size,
@@ -90,25 +82,35 @@ def place_for(job: Job, now: datetime) -> Place:
         cursor.execute(_FIND, asked)
         known_ms, line_id = cursor.fetchone()
     level = level_of(job.project, job.customer.project_priorities)
-    return Place(
-        line_id=line_id or _new_line(job, key, asks, now),
-        queue_at=job.created_at - head_start(level),
-        project_priority=level,
-        estimated_ms=estimated_ms(shape, known_ms),
-    )
+    job.line_id = line_id or _new_line(job, key, asks, now)
+    job.project_priority, job.queue_at = level, job.created_at - head_start(level)
+    job.estimated_ms = estimated_ms(shape, known_ms)
 
 
-def lot_of(job: Job) -> tuple[str, dict[str, Any]]:
-    """The key of the jobs that one selection decides alike, and what they ask for in words."""
+def lot_of(job: Job, refused: Iterable[str] = ()) -> tuple[str, dict[str, Any]]:
+    """The key of the jobs that one selection decides alike, and what they ask for in words.
+
+    `refused`: candidates whose adapter does not take this very request. At admission nobody has asked them;
+    a job that turns out to differ from its lot moves to the lot of those like it."""
     demands = asdict(demands_of(job))
-    asks = {
+    asks: dict[str, Any] = {
         "shape": asdict(shape_of(job.modality, job.request)),
         "demands": {
             name: sorted(asked) if isinstance(asked, (set, frozenset)) else asked
             for name, asked in demands.items()
         },
     }
+    if refused:
+        asks["refused"] = sorted(refused)
     return document_hash([job.public_model_id, asks]), asks
+
+
+def move(job: Job, refused: Iterable[str], now: datetime) -> None:
+    """Puts a job that left its line into that of the lot where those candidates refuse; it keeps its rank."""
+    key, asks = lot_of(job, refused)
+    job.line_id = _new_line(job, key, asks, now)
+    Job.objects.filter(pk=job.pk).update(line_id=job.line_id)
+    enter(job)
 
 
 def _new_line(job: Job, key: str, asks: Mapping[str, Any], now: datetime) -> int:

@@ -1,7 +1,11 @@
 """Guarded changes of rows: a state moves only from where the table lets it, and only at the version seen."""
 
+import json
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Any
+
+from django.db import connection
 
 from dispatch.lifecycle import (
     FINAL_ATTEMPT_STATES,
@@ -36,13 +40,60 @@ def move_job(job: Job, to: JobState, now: datetime, changes: dict[str, Any]) -> 
         return True
     values = {**changes, "state": to, "state_version": job.state_version + 1}
     if to in FINAL_JOB_STATES:
-        values |= {"finished_at": now, "next_action_at": None}
+        values |= {"finished_at": now, "next_action_at": None, "line_id": None}
     moved = Job.objects.filter(pk=job.pk, state_version=job.state_version, state__in=job_sources(to)).update(
         **values
     )
     if moved:
         _take_over(job, values)
     return bool(moved)
+
+
+_START = """
+UPDATE dispatch_job AS job
+SET state = 'dispatching', state_version = job.state_version + (job.state <> 'dispatching')::int,
+    next_action_at = NULL, waiting = NULL, line_id = NULL, started_at = coalesce(job.started_at, %(now)s),
+    actual_profile = started.profile, dropped_inputs = started.dropped
+FROM unnest(%(ids)s::bigint[], %(profiles)s::text[], %(dropped)s::jsonb[]) AS started(id, profile, dropped)
+WHERE job.id = started.id AND job.state = ANY(%(sources)s)"""
+
+
+def start_jobs(started: Sequence[tuple[Job, Mapping[str, Any]]], now: datetime) -> None:
+    """Moves jobs that the caller has locked to `dispatching`, all by one statement. `started`: with the
+    columns that say what will be delivered. Raises RuntimeError where one stands elsewhere than was seen."""
+    if not started:
+        return
+    with connection.cursor() as cursor:
+        cursor.execute(
+            _START,
+            {
+                "now": now,
+                "ids": [job.pk for job, _ in started],
+                "profiles": [columns["actual_profile"] for _, columns in started],
+                "dropped": [json.dumps(columns["dropped_inputs"]) for _, columns in started],
+                "sources": sorted(job_sources(JobState.DISPATCHING) | {JobState.DISPATCHING}),
+            },
+        )
+        if cursor.rowcount != len(started):
+            raise RuntimeError(f"{cursor.rowcount} of {len(started)} locked jobs were started")
+
+
+def look_again(waits: Sequence[tuple[Job, Mapping[str, Any], datetime]]) -> None:
+    """When the scan looks at each of these jobs by itself, and what it saw; they are in no line then."""
+    if not waits:
+        return
+    with connection.cursor() as cursor:
+        cursor.execute(
+            """UPDATE dispatch_job AS job
+               SET next_action_at = seen.until, waiting = seen.waiting, line_id = NULL
+               FROM unnest(%s::bigint[], %s::jsonb[], %s::timestamptz[]) AS seen(id, waiting, until)
+               WHERE job.id = seen.id""",
+            [
+                [job.pk for job, _, _ in waits],
+                [json.dumps(waiting) for _, waiting, _ in waits],
+                [until for _, _, until in waits],
+            ],
+        )
 
 
 def claim_attempt(attempt: Attempt, next_look_at: datetime) -> bool:

@@ -1,7 +1,7 @@
 """What changes from second to second and decides a selection: slots, health, statistics; read once a scan."""
 
 from collections.abc import Collection, Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 
 from django.db import connection
@@ -38,6 +38,7 @@ class SelectionFacts:
     pauses: dict[int, GroupPause]
     matches: dict[str, dict[int, Match]]  # refusal records, by fingerprint and supply
     held: Mapping[str, datetime]  # channels that get nothing new before then, by slug
+    contents: set[str] = field(default_factory=set)  # that `know_contents` asked refusal memory for
 
     def channels(self, model: ServedModel) -> dict[str, Condition]:
         return {
@@ -69,6 +70,21 @@ class SelectionFacts:
                     used=row.confirmed + row.unknown, not_before=pause.not_before if pause else None
                 )
         return found
+
+    def know_contents(self, fingerprints: Iterable[str], now: datetime) -> None:
+        """Asks refusal memory for contents that are to be placed too; those that it knows already stay."""
+        asked = {fingerprint for fingerprint in fingerprints if fingerprint} - self.contents
+        if not asked:
+            return
+        self.contents |= asked
+        places = [
+            supply.refusal_place for supply in self.catalogue.supplies.values() if self._is_theirs(supply)
+        ]
+        for fingerprint, of_content in matching_refusals(asked, places, now).items():
+            self.matches[fingerprint] = dict(of_content)
+
+    def _is_theirs(self, supply: SupplyFacts) -> bool:
+        return (Kind.SUPPLY.value, supply.supply_id) in self.occupancy
 
     def refusals(self, job: Job, model: ServedModel, now: datetime) -> dict[str, Refusal]:
         """What the content of `job` may not be sent to, or only as the one probe."""

@@ -11,10 +11,10 @@ from django_q.tasks import async_task
 from billing import ledger
 from billing.authentication import Caller
 from catalog.hashing import document_hash
+from dispatch import queue
 from dispatch.admission import draft_job
 from dispatch.errors import QueueFull
 from dispatch.idempotency import bind, earlier_job, stored_or_earlier
-from dispatch.lifecycle import JobState
 from dispatch.models import Job
 from dispatch.representation import job_as_json
 
@@ -47,19 +47,17 @@ def accept(caller: Caller, body: Mapping[str, Any], idempotency_key: str | None,
 
 
 def _store(caller: Caller, job: Job, now: datetime) -> Job:
-    _refuse_when_queue_is_full(caller)
-    job.next_action_at = now
     job.first_answer = json.dumps(job_as_json(job, []), ensure_ascii=False)
+    queue.take_place(job, now)
     job.save(force_insert=True)
     ledger.reserve(caller.customer, job.public_id, job.reserved_micros, now)
+    _refuse_when_queue_is_full(caller, waiting=queue.enter(job))
     async_task("dispatch.tasks.scan_now", cluster="control")
     return job
 
 
-def _refuse_when_queue_is_full(caller: Caller) -> None:
+def _refuse_when_queue_is_full(caller: Caller, waiting: int) -> None:
+    """Whoever is refused has left nothing behind: what was stored goes with the transaction."""
     limit = caller.customer.max_queued
-    waiting = Job.objects.filter(
-        customer=caller.customer, state__in=(JobState.QUEUED, JobState.DISPATCHING)
-    ).order_by()[: limit + 1]
-    if waiting.count() >= limit:
+    if waiting >= limit:
         raise QueueFull(f"This account has {limit} jobs waiting, its limit. Try again when some have begun.")

@@ -23,6 +23,7 @@ from dispatch.lifecycle import (
 )
 from dispatch.models import Attempt, Job
 from dispatch.moves import Move
+from dispatch.queue import is_anything_waiting, leave
 from dispatch.repository import lock_job_of, move_attempt, move_job
 from dispatch.retry import Failure, may_switch
 from dispatch.services import settle
@@ -50,7 +51,7 @@ def advance(move: Move, now: datetime) -> Attempt | None:
 
 def wake_dispatcher() -> None:
     """Rings the scan in the caller's transaction, if any job waits for it."""
-    if Job.objects.filter(next_action_at__isnull=False).exists():
+    if is_anything_waiting() or Job.objects.filter(next_action_at__isnull=False).exists():
         async_task("dispatch.tasks.scan_now", cluster="control")
 
 
@@ -64,8 +65,16 @@ def refresh_job(job: Job, now: datetime, **changes: Any) -> None:
 
 def end_job(job: Job, error: tuple[str, str], now: datetime) -> None:
     """Fails a locked job that waits for an attempt and will get none, for the reason in `error`."""
+    line = job.line_id
     move_job(job, JobState.FAILED, now, {"error_code": error[0], "error_message": error[1]})
     settle.settle_job(job, now)
+    _leave(line)
+
+
+def _leave(line: int | None) -> None:
+    """After the books, which lock the customer: the queue's rows come behind it."""
+    if line is not None:
+        leave(line)
 
 
 def _follow_with_job(job: Job, attempt: Attempt, move: Move, now: datetime) -> None:
@@ -93,14 +102,16 @@ def _store_job_state(
         )
     )
     if target == JobState.DISPATCHING and last is not None and last.state == AttemptState.FAILED:
-        changes["next_action_at"] = now
+        # A request that waits selects again itself; the scan only ends what such a request left behind.
+        changes["next_action_at"] = job.dispatch_deadline_at if job.synchronous else now
     if target in FINAL_JOB_STATES and target != JobState.SUCCEEDED:
         code, message = customer_error(target, last, access_revoked=access_revoked)
         changes |= {"error_code": code, "error_message": message}
-    was_final = job.state in FINAL_JOB_STATES
+    was_final, line = job.state in FINAL_JOB_STATES, job.line_id
     move_job(job, target, now, changes)
     if job.state in FINAL_JOB_STATES and not was_final:
         settle.settle_job(job, now)
+        _leave(line)
 
 
 def _switch_allowed(job: Job, last: Attempt, policy: Policy, now: datetime) -> bool:

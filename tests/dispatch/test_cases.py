@@ -15,10 +15,18 @@ from django_q.models import OrmQ
 
 from billing.models import CreditEntry, ProviderUsageEntry
 from catalog.models import Channel, PublicModel
-from dispatch import tasks
+from dispatch import capacity, tasks
 from dispatch.lifecycle import AttemptState
 from dispatch.models import Attempt, CapacityLease, Job, ProviderEvent, ProviderJob, SelectionRound
-from dispatch.services import cancel, dispatch_scan, follow, reconcile, submit
+from dispatch.services import (
+    cancel,
+    dispatch_scan,
+    follow,
+    look_at_job,
+    look_at_lots,
+    reconcile,
+    submit,
+)
 from health.models import Alert
 from tests.engine import VIDEO, Engine
 
@@ -151,14 +159,15 @@ def test_a_key_that_is_revoked_between_two_attempts_ends_the_job_at_once(engine:
 def test_a_job_that_can_not_be_routed_stops_no_other(engine: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
     """One poisoned row at the head of the queue is set aside; at its deadline it ends like any other."""
     poisoned, healthy = engine.job(), engine.job()
-    route = dispatch_scan.inputs_for
+    route = look_at_job.inputs_for
 
     def fails_for_one(job: Job, *given: Any) -> Any:
         if job.pk == poisoned.pk:
             raise ZeroDivisionError
         return route(job, *given)
 
-    monkeypatch.setattr(dispatch_scan, "inputs_for", fails_for_one)
+    for module in (look_at_job, look_at_lots):
+        monkeypatch.setattr(module, "inputs_for", fails_for_one)
     engine.finish(healthy)
     assert engine.attempts(poisoned) == []
     engine.run(1_300, step_s=100)
@@ -221,7 +230,7 @@ def test_a_lease_that_can_not_be_reconciled_stops_no_other(
         return look(lease, now)
 
     monkeypatch.setattr(reconcile, "_reconcile_lease", fails_for_one)
-    engine.now += dispatch_scan.capacity.LEASE_TTL * 2
+    engine.now += capacity.LEASE_TTL * 2
     reconcile.reconcile(engine.now)
     assert CapacityLease.objects.get(attempt__job=second).expires_at > engine.now
     monkeypatch.undo()

@@ -1,6 +1,7 @@
 """The nightly audit of stored rounds, and the report on shadow orders."""
 
 import json
+from collections.abc import Iterable
 from dataclasses import replace
 from datetime import datetime, timedelta
 from io import StringIO
@@ -30,10 +31,12 @@ from tests.engine import VIDEO, Engine
 ALICE = Actor("alice", "console")
 
 
-def recorded(engine: Engine, jobs: int = BUCKETS, body: dict[str, Any] = VIDEO) -> list[SelectionRound]:
-    """As many rounds as there are buckets, so that each night has one."""
-    for _ in range(jobs):
-        engine.job(body)
+def recorded(
+    engine: Engine, durations_s: Iterable[int] = range(4, 4 + BUCKETS), body: dict[str, Any] = VIDEO
+) -> list[SelectionRound]:
+    """As many rounds as there are buckets, so that each night has one; jobs that wait for the same share one."""
+    for duration_s in durations_s:
+        engine.job(body, duration_s=duration_s)
     scan(engine.now)
     return list(SelectionRound.objects.order_by("pk"))
 
@@ -121,7 +124,7 @@ def test_the_command_prints_a_line_for_each_model_and_day(
 ) -> None:
     monkeypatch.setattr(shadow_report, "now", lambda: engine.now)
     assert told() == "No round of the last 7 days has a shadow order.\n"
-    recorded(engine, 2)
+    recorded(engine, (5, 5))
     assert told() == "seedance-2.0-933  2026-11-30  shadow cost_first: 2 of 2 agree (100%)\n"
     engine.now += timedelta(days=3)
     assert told("--days", "2") == "No round of the last 2 days has a shadow order.\n"
@@ -141,7 +144,7 @@ def test_where_the_orders_differ_the_command_says_what_was_expected_why_and_what
     facts = replace(facts, policy="by-hand", bindings=bindings)
     saved = save_model(facts, expected_revision=model.revision, actor=ALICE, now=engine.now)
     assert isinstance(publish(saved, actor=ALICE, now=engine.now), Published)
-    recorded(engine, 2, {**VIDEO, "model": model.slug})
+    recorded(engine, (5, 5), {**VIDEO, "model": model.slug})
     assert told().splitlines() == [
         "seedance-1.0-pro  2026-11-30  shadow cost_first: 0 of 2 agree (0%)",
         "   real    expected cost 0.611112 USD, p95 unknown",

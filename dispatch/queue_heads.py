@@ -1,0 +1,167 @@
+"""Reads the fair queue: which lots have jobs, one job to look at for each, and the heads of lines.
+
+Each read costs index probes by the number of lots, lines or heads asked for, never by what waits behind: a
+line's watermark keeps them from walking over the entries of jobs that left, even where an old snapshot keeps
+those from being cleaned away."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from django.db import connection
+
+from dispatch.fairness import Head
+
+MOST_OVERDUE_PASSED = 50  # at a head; the statement for deadlines comes to them in the same order
+
+
+@dataclass(frozen=True, slots=True)
+class ActiveLot:
+    """A lot with waiting jobs, as its last look left it, and a job that stands for all of them."""
+
+    lot_id: int
+    public_model_id: int
+    outcome: str
+    signature: str
+    looked_at: datetime | None
+    refused: list[str] | None  # the candidates that refuse what stands in it; None: not any
+    job_id: int | None  # None: all that were counted are just leaving
+
+
+@dataclass(slots=True)
+class WaitingLine:
+    """A line of a lot in which somebody could start, with its tenant's standing."""
+
+    line_id: int
+    lot_id: int
+    watermark_at: datetime
+    arrivals: int
+    tenant_id: int
+    customer_id: int
+    service_class: str
+    deficit_ms: int
+    lap: int
+    is_new: bool
+    returned: bool
+    last_end_user: str
+    held_back: str
+    weight: int
+    max_in_flight: int
+    waiting: int
+    depth: int = 0  # of the last read; 0: not read yet
+
+
+# One line of each lot, and of it one job: any does, since they are decided alike.
+_LOTS = """
+SELECT lot.id, lot.public_model_id, lot.outcome, lot.signature, lot.looked_at, lot.asks->'refused', job.id
+FROM (SELECT DISTINCT ON (lot_id) lot_id, id, watermark_at FROM dispatch_line
+      WHERE is_active ORDER BY lot_id) AS line
+JOIN dispatch_lot AS lot ON lot.id = line.lot_id
+LEFT JOIN LATERAL (SELECT id FROM dispatch_job WHERE line_id = line.id AND queue_at >= line.watermark_at
+                   ORDER BY end_user, queue_at LIMIT 1) AS job ON true
+ORDER BY lot.looked_at NULLS FIRST, lot.id LIMIT %(most)s"""
+
+_LINES = """
+SELECT line.id, line.lot_id, line.watermark_at, line.arrivals, tenant.id, tenant.customer_id,
+       tenant.service_class, tenant.deficit_ms, tenant.lap, tenant.is_new, tenant.returned,
+       tenant.last_end_user, tenant.held_back, customer.weight, customer.max_in_flight, line.waiting
+FROM dispatch_line AS line
+JOIN dispatch_tenantqueue AS tenant ON tenant.id = line.tenant_id
+JOIN billing_customer AS customer ON customer.id = tenant.customer_id
+WHERE line.is_active AND line.lot_id = ANY(%(lots)s)"""
+
+# The end users of each line from the one after the last on, and round again from the first; then some jobs of
+# each, so that all of them together are as many as were asked for.
+_HEADS = """
+SELECT line.id, users.end_user, users.all_of_them, head.id, head.queue_at, head.estimated_ms
+FROM unnest(%(lines)s::bigint[], %(watermarks)s::timestamptz[], %(last_users)s::text[])
+     AS line(id, watermark_at, last_user)
+CROSS JOIN LATERAL (
+    WITH RECURSIVE after(end_user, n) AS (
+        SELECT (SELECT end_user FROM dispatch_job
+                WHERE line_id = line.id AND end_user > line.last_user ORDER BY end_user LIMIT 1), 1
+        UNION ALL
+        SELECT (SELECT end_user FROM dispatch_job
+                WHERE line_id = line.id AND end_user > after.end_user ORDER BY end_user LIMIT 1), n + 1
+        FROM after WHERE after.end_user IS NOT NULL AND n < %(depth)s),
+    before(end_user, n) AS (
+        SELECT (SELECT end_user FROM dispatch_job
+                WHERE line_id = line.id AND end_user <= line.last_user AND queue_at >= line.watermark_at
+                ORDER BY end_user LIMIT 1), 1
+        UNION ALL
+        SELECT (SELECT end_user FROM dispatch_job
+                WHERE line_id = line.id AND end_user > before.end_user AND end_user <= line.last_user
+                ORDER BY end_user LIMIT 1), n + 1
+        FROM before WHERE before.end_user IS NOT NULL AND n < %(depth)s),
+    either AS (
+        SELECT end_user, 0 AS turn, n FROM after WHERE end_user IS NOT NULL
+        UNION ALL SELECT end_user, 1, n FROM before WHERE end_user IS NOT NULL)
+    SELECT end_user, count(*) OVER () AS users,
+           (SELECT count(*) FROM either) < %(depth)s AS all_of_them
+    FROM (SELECT * FROM either ORDER BY turn, n LIMIT %(depth)s) AS nearest) AS users
+CROSS JOIN LATERAL (
+    SELECT id, queue_at, estimated_ms FROM (
+        SELECT id, queue_at, estimated_ms, dispatch_deadline_at FROM dispatch_job
+        WHERE line_id = line.id AND end_user = users.end_user AND queue_at >= line.watermark_at
+        ORDER BY queue_at, id LIMIT %(depth)s + %(overdue)s) AS nearest
+    WHERE dispatch_deadline_at > %(now)s
+    ORDER BY queue_at, id LIMIT (%(depth)s + users.users - 1) / users.users) AS head
+ORDER BY line.id, users.end_user, head.queue_at, head.id"""
+
+
+@dataclass(frozen=True, slots=True)
+class LineHeads:
+    """The nearest jobs of a line. `watermark_at`: none that may begin stands before it; None: not known."""
+
+    heads: list[Head]
+    watermark_at: datetime | None
+
+
+def active_lots(most: int) -> list[ActiveLot]:
+    """Those that were not looked at for the longest time first."""
+    with connection.cursor() as cursor:
+        cursor.execute(_LOTS, {"most": most})
+        return [ActiveLot(*row) for row in cursor.fetchall()]
+
+
+def waiting_lines(lot_ids: Iterable[int]) -> list[WaitingLine]:
+    with connection.cursor() as cursor:
+        cursor.execute(_LINES, {"lots": list(lot_ids)})
+        return [WaitingLine(*row) for row in cursor.fetchall()]
+
+
+def heads_of(lines: list[WaitingLine], depth: int, now: datetime) -> dict[int, LineHeads]:
+    """About `depth` of the nearest jobs of each line whose deadline is not over, by line."""
+    asked: dict[str, Any] = {
+        "lines": [line.line_id for line in lines],
+        "watermarks": [line.watermark_at for line in lines],
+        "last_users": [line.last_end_user for line in lines],
+        "depth": depth,
+        "overdue": MOST_OVERDUE_PASSED,
+        "now": now,
+    }
+    found: dict[int, list[Head]] = {line.line_id: [] for line in lines}
+    first: dict[int, datetime] = {}
+    complete: dict[int, bool] = {}
+    with connection.cursor() as cursor:
+        cursor.execute(_HEADS, asked)
+        for line_id, user, all_of_them, job, queue_at, cost_ms in cursor.fetchall():
+            first[line_id] = min(queue_at, first.get(line_id, queue_at))
+            complete[line_id] = all_of_them
+            found[line_id].append(Head(job, line_id, user, queue_at.timestamp(), cost_ms))
+    return {
+        line_id: LineHeads(heads, first[line_id] if complete.get(line_id) else None)
+        for line_id, heads in found.items()
+    }
+
+
+def in_flight(customer_ids: Iterable[int]) -> dict[int, int]:
+    """Slots that each customer's attempts occupy; only scans add to them."""
+    with connection.cursor() as cursor:
+        cursor.execute(
+            """SELECT customer_id, count(*) FROM dispatch_capacitylease
+               WHERE released_at IS NULL AND customer_id = ANY(%s) GROUP BY 1""",
+            [list(customer_ids)],
+        )
+        return dict(cursor.fetchall())

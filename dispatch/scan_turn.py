@@ -1,0 +1,36 @@
+"""One dispatcher scans at a time, wherever it runs; one more waits behind it, and any other may leave.
+
+The locks belong to the database session: they go with a killed process's connection, and the one that waits
+takes over. Who finds somebody waiting may leave without a scan: whoever waits has not read anything yet, and
+will see all that is committed by now. Time plays no part, so clocks that differ can't make two scans."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from django.db import connection
+
+SCAN_LOCK = 7_301  # held while scanning
+NEXT_LOCK = 7_302  # held while waiting for the other
+
+
+@contextmanager
+def scan_turn() -> Iterator[bool]:
+    """Whether to scan: true with the lock held, false where somebody else will see the same rows."""
+    if not _take("pg_try_advisory_lock", SCAN_LOCK):
+        if not _take("pg_try_advisory_lock", NEXT_LOCK):
+            yield False
+            return
+        try:
+            _take("pg_advisory_lock", SCAN_LOCK)
+        finally:
+            _take("pg_advisory_unlock", NEXT_LOCK)
+    try:
+        yield True
+    finally:
+        _take("pg_advisory_unlock", SCAN_LOCK)
+
+
+def _take(function: str, lock: int) -> bool:
+    with connection.cursor() as cursor:
+        cursor.execute(f"SELECT {function}(%s)", [lock])
+        return bool(cursor.fetchone()[0])

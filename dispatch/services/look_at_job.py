@@ -1,0 +1,268 @@
+"""One look at one job: the guard, a selection, and what it asks for; collected for the scan to write at once.
+
+Nothing here locks a customer or a row of the queue: endings wait for the end of the batch, so that locks are
+taken in the one order."""
+
+from collections import Counter
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from enum import Enum, auto
+from typing import Any
+
+from billing.authentication import is_usable
+from catalog.hashing import document_hash
+from catalog.ids import public_id
+from dispatch import capacity, queue
+from dispatch.compiling import Compilations
+from dispatch.lifecycle import JobState
+from dispatch.live_catalogue import ServedModel, SupplyFacts
+from dispatch.models import Attempt, CapacityLease, Job, SelectionCount, SelectionRound
+from dispatch.routing.router import route
+from dispatch.routing.snapshot import snapshot
+from dispatch.routing.types import Decision, RoutingInput
+from dispatch.selecting import inputs_for, is_hopeless
+from dispatch.selection_facts import SelectionFacts
+from dispatch.services.advance import end_job, refresh_job
+from dispatch.services.claim_probes import claim_probes
+from dispatch.words import ACCESS_REVOKED, customer_error
+
+
+class Unplaceable(Exception):
+    """A job broke its own look; whatever the transaction did for others is undone with it."""
+
+    def __init__(self, job: Job) -> None:
+        super().__init__(f"{job.public_id} can't be looked at")
+        self.job = job
+
+
+class Seen(Enum):
+    STARTS = auto()
+    WAITS = auto()
+    ENDS = auto()
+    CLOSED = auto()  # its model is being changed
+
+
+@dataclass(frozen=True, slots=True)
+class Look:
+    """What was seen; of a job that waits, why."""
+
+    seen: Seen
+    outcome: str = ""
+    signature: str = ""  # of outcome and reasons
+    inputs: RoutingInput | None = None
+    decision: Decision | None = None
+    refused: frozenset[str] = frozenset()  # candidates whose adapter does not take this very request
+    content_refused: bool = False  # refusal memory knows its content
+
+
+@dataclass
+class Batch:
+    """What one transaction of the scan writes at its end."""
+
+    counts: Mapping[int, SelectionCount]  # by model
+    round_numbers: Counter[int]  # made so far, by job
+    rounds: list[SelectionRound] = field(default_factory=list)
+    attempts: list[Attempt] = field(default_factory=list)
+    leases: list[CapacityLease] = field(default_factory=list)
+    started: list[tuple[Job, Decision]] = field(default_factory=list)
+    waits: list[tuple[Job, dict[str, Any], datetime]] = field(default_factory=list)  # by themselves, until
+    endings: list[Callable[[], None]] = field(default_factory=list)
+    moves: list[Callable[[], None]] = field(default_factory=list)  # to lines of other lots, at the very end
+    gone: Counter[int] = field(default_factory=Counter)  # jobs that leave the queue, by line
+    alerts: dict[str, tuple[Job, tuple[str, ...]]] = field(
+        default_factory=dict
+    )  # of each model's last decision
+
+    def note(self, job: Job, decision: Decision) -> None:
+        self.alerts[job.public_model.slug] = (job, decision.alerts)
+
+    def keep_round(self, job: Job, inputs: RoutingInput, decision: Decision, now: datetime) -> SelectionRound:
+        self.round_numbers[job.pk] += 1
+        kept = SelectionRound(
+            public_id=public_id("rnd"),
+            job=job,
+            attempt_number=inputs.job.attempt,
+            number=self.round_numbers[job.pk],
+            snapshot=snapshot(inputs, decision),
+            outcome=decision.outcome,
+            created_at=now,
+        )
+        self.rounds.append(kept)
+        return kept
+
+    def leaves_line(self, job: Job) -> None:
+        """The job's row loses its line in this transaction; the count follows at the end."""
+        if job.line_id is not None:
+            self.gone[job.line_id] += 1
+            job.line_id = None
+
+    def waits_alone(self, job: Job, waiting: dict[str, Any], until: datetime) -> None:
+        self.leaves_line(job)
+        self.waits.append((job, waiting, until))
+
+    def moves_to(self, job: Job, refused: frozenset[str], now: datetime) -> None:
+        self.leaves_line(job)
+        self.moves.append(lambda: queue.move(job, refused, now))
+
+    def end(self, job: Job, ending: Callable[[], None]) -> None:
+        self.leaves_line(job)
+        self.endings.append(ending)
+
+
+def look_at_job(job: Job, model: ServedModel, facts: SelectionFacts, batch: Batch, now: datetime) -> Look:
+    """A job that starts or ends is in `batch` afterwards; what to do with one that waits is the caller's."""
+    if not is_usable(job.api_key, now):
+        batch.end(job, lambda: end_job(job, ACCESS_REVOKED, now))
+        return Look(Seen.ENDS)
+    if job.cancel_requested_at is not None or now >= job.dispatch_deadline_at:
+        batch.end(job, lambda: refresh_job(job, now))
+        return Look(Seen.ENDS)
+    if not model.is_open:
+        return Look(Seen.CLOSED, "model_not_published")
+    count = batch.counts[job.public_model_id]
+    compilations = Compilations(job.request, model, facts.catalogue)
+    attempt_id = public_id("att")
+    while True:
+        inputs = inputs_for(job, model, facts, count.number + 1, compilations, now)
+        decision = route(inputs)
+        if decision.chosen is None:
+            return _nobody(job, inputs, decision, compilations, batch, now)
+        if claim_probes(decision, job, facts, attempt_id, now):
+            break
+        # The facts say now that it can't be had: the next round decides without it.
+        batch.keep_round(job, inputs, decision, now)
+    _start(job, model, attempt_id, inputs, decision, compilations, facts, batch, now)
+    if inputs.job.attempt == 1:
+        count.number += 1
+    return Look(Seen.STARTS, inputs=inputs, decision=decision)
+
+
+def _nobody(
+    job: Job,
+    inputs: RoutingInput,
+    decision: Decision,
+    compilations: Compilations,
+    batch: Batch,
+    now: datetime,
+) -> Look:
+    """Ends where no wait can help."""
+    batch.note(job, decision)
+    look = waits(inputs, decision, compilations)
+    if is_hopeless(decision):
+        batch.keep_round(job, inputs, decision, now)
+        batch.end(job, lambda: _end_hopeless(job, now))
+        return Look(Seen.ENDS)
+    return look
+
+
+def waits(inputs: RoutingInput, decision: Decision, compilations: Compilations) -> Look:
+    """`compilations` is asked for every candidate, so that what it refuses depends on the catalogue alone."""
+    reasons = [[finding.candidate.key, finding.reason] for finding in decision.findings]
+    return Look(
+        Seen.WAITS,
+        decision.outcome,
+        document_hash([decision.outcome, decision.as_json()["layer"], reasons]),
+        inputs,
+        decision,
+        frozenset(compilations),
+        bool(inputs.refusals),
+    )
+
+
+def _end_hopeless(job: Job, now: datetime) -> None:
+    last = job.attempts.order_by("-number").first()
+    end_job(job, customer_error(JobState.FAILED, last, access_revoked=False), now)
+
+
+def _start(
+    job: Job,
+    model: ServedModel,
+    attempt_id: str,
+    inputs: RoutingInput,
+    decision: Decision,
+    compilations: Compilations,
+    facts: SelectionFacts,
+    batch: Batch,
+    now: datetime,
+) -> None:
+    """Takes the slot and prepares the rows of one attempt."""
+    chosen = decision.ranking[0]
+    supply = facts.catalogue.supplies[chosen.candidate.supply.id]
+    facts.take(supply.place)
+    selection_round = batch.keep_round(job, inputs, decision, now)
+    attempt = _attempt(job, model, attempt_id, supply, decision, compilations, selection_round, facts, now)
+    batch.attempts.append(attempt)
+    batch.leases.append(_lease(attempt, supply, now))
+    batch.started.append((job, decision))
+    batch.leaves_line(job)
+    batch.note(job, decision)
+
+
+def _attempt(
+    job: Job,
+    model: ServedModel,
+    attempt_id: str,
+    supply: SupplyFacts,
+    decision: Decision,
+    compilations: Compilations,
+    selection_round: SelectionRound,
+    facts: SelectionFacts,
+    now: datetime,
+) -> Attempt:
+    chosen = decision.ranking[0]
+    plan = compilations.plan(chosen.candidate.key)
+    return Attempt(
+        public_id=attempt_id,
+        job=job,
+        number=selection_round.attempt_number,
+        selection_round=selection_round,
+        supply_id=supply.supply_id,
+        channel_id=supply.place.channel_id,
+        tier=chosen.candidate.tier,
+        capability_version_id=supply.capability_version_id,
+        cost_rule_version_id=supply.price_in_force(),
+        policy_id=model.policy_id,
+        model_revision=model.model.revision or 0,
+        sent_request=compilations.transformed_request(chosen.candidate.key),
+        compile_plan=plan.as_json(),
+        client_request_key=attempt_id,
+        request_hash=document_hash(
+            [
+                job.request_hash,
+                chosen.candidate.supply.id,
+                chosen.candidate.supply.capability_version.hash,
+                plan.as_json(),
+            ]
+        ),
+        quote_micros=chosen.quote or 0,
+        quote_currency=model.policy.currency,
+        channel_epoch=facts.epoch_of_channel(supply.place.channel_id),
+        supply_epoch=facts.epoch_of_supply(supply.supply_id),
+        created_at=now,
+    )
+
+
+def _lease(attempt: Attempt, supply: SupplyFacts, now: datetime) -> CapacityLease:
+    return CapacityLease(
+        token=public_id("lse"),
+        attempt=attempt,
+        customer_id=attempt.job.customer_id,
+        channel_id=supply.place.channel_id,
+        supply_id=supply.supply_id,
+        group_id=supply.place.group_id,
+        channel_epoch=attempt.channel_epoch,
+        supply_epoch=attempt.supply_epoch,
+        granted_at=now,
+        renewed_at=now,
+        expires_at=now + capacity.LEASE_TTL,
+    )
+
+
+def started_columns(job: Job, decision: Decision) -> dict[str, Any]:
+    """What the job's row says of its delivery from now on."""
+    degradation = decision.degradation
+    return {
+        "actual_profile": degradation.actual_profile if degradation else job.requested_profile,
+        "dropped_inputs": list(degradation.dropped_inputs) if degradation else [],
+    }

@@ -1,0 +1,66 @@
+"""Begins and ends one transaction of the scan: what was collected is written in bulk, in locks' order."""
+
+from collections import Counter
+from collections.abc import Iterable
+from datetime import datetime
+
+from django.db.models import Count
+from django_q.tasks import async_task
+
+from dispatch import capacity
+from dispatch.models import Attempt, CapacityLease, Job, SelectionCount, SelectionRound
+from dispatch.repository import look_again, start_jobs
+from dispatch.selection_facts import SelectionFacts
+from dispatch.services.look_at_job import Batch, started_columns
+
+
+def begin_batch(models: Iterable[int]) -> Batch:
+    return Batch(_selection_counts(list(models)), Counter())
+
+
+def locked_jobs(batch: Batch, ids: Iterable[int]) -> dict[int, Job]:
+    """Those that nobody else holds, with what a look needs; the batch knows their rounds then."""
+    jobs = list(
+        Job.objects.select_for_update(skip_locked=True, of=("self",))
+        .select_related("customer", "api_key__customer", "public_model__policy")
+        .prefetch_related("attempts__supply")
+        .filter(pk__in=list(ids))
+    )
+    know_rounds(batch, jobs)
+    return {job.pk: job for job in jobs}
+
+
+def know_rounds(batch: Batch, jobs: Iterable[Job]) -> None:
+    rounds = (
+        SelectionRound.objects.filter(job__in=list(jobs)).values_list("job").annotate(Count("pk")).order_by()
+    )
+    batch.round_numbers.update({job: made for job, made in rounds if job not in batch.round_numbers})
+
+
+def _selection_counts(models: list[int]) -> dict[int, SelectionCount]:
+    """Locked: a request that waits for its image selects beside the scan. A first selection makes the row."""
+    wanted = SelectionCount.objects.select_for_update().filter(public_model__in=models).order_by("pk")
+    known = {count.public_model_id: count for count in wanted}
+    if missing := sorted(set(models) - known.keys()):
+        SelectionCount.objects.bulk_create(
+            [SelectionCount(public_model_id=model) for model in missing], ignore_conflicts=True
+        )
+        known = {count.public_model_id: count for count in wanted.all()}
+    return known
+
+
+def write_batch(batch: Batch, facts: SelectionFacts | None, now: datetime) -> None:
+    """All but the queue's own rows and the alerts, which come after them. `facts`: whose slots were taken."""
+    SelectionRound.objects.bulk_create(batch.rounds)
+    Attempt.objects.bulk_create(batch.attempts)
+    CapacityLease.objects.bulk_create(batch.leases)
+    if batch.attempts and facts is not None:
+        capacity.write(facts.occupancy)
+        SelectionCount.objects.bulk_update(batch.counts.values(), ["number"])
+    start_jobs([(job, started_columns(job, decision)) for job, decision in batch.started], now)
+    look_again(batch.waits)
+    for attempt in batch.attempts:
+        if not attempt.job.synchronous:  # else the thread of its own request sends it
+            async_task("dispatch.tasks.submit", attempt.pk, cluster="traffic")
+    for ending in batch.endings:
+        ending()
