@@ -14,6 +14,7 @@ from rest_framework.views import exception_handler, set_rollback
 from billing.errors import BillingError, InsufficientCredit
 from dispatch import errors
 from dispatch.problems import problem_as_json
+from dispatch.services.count_refused import count_refused
 
 logger = logging.getLogger(__name__)
 
@@ -56,6 +57,8 @@ def problem_response(error: Exception, context: dict[str, Any]) -> Response | No
     request_id = getattr(context["request"], "request_id", "")
     if isinstance(error, errors.DispatchError | BillingError):
         set_rollback()
+        if isinstance(error, errors.ModelNotPublished):
+            count_refused(str(context["request"].data.get("model", "")))
         return _from_ours(error, request_id)
     if isinstance(error, OperationalError):
         # No connection left, restart, disk full: nothing was written, and the caller may try again.

@@ -12,20 +12,25 @@ from catalog.capability import Capability, lacking
 from catalog.degradation import Rule, reduced
 from catalog.policy import PRIORITY_MAX, Policy
 from catalog.shape import Shape, VideoShape
+from dispatch.routing.explain import Note
 
 _OUT_OF_SERVICE = ("circuit_open", "disabled")
 
 
 @dataclass(frozen=True, slots=True)
 class Gate:
-    """One gate's verdict; `fix` is empty where it passed."""
+    """One gate's verdict; `fix` is empty where it passed. Its words are English msgids."""
 
     number: int
     name: str
-    measured: str
+    found: tuple[Note, ...]
     required: str
     passed: bool
     fix: str = ""
+
+    @property
+    def measured(self) -> str:
+        return "; ".join(map(str, self.found))
 
     def __str__(self) -> str:
         return f"gate {self.number} ({self.name}): {self.measured}; required: {self.required}. {self.fix}"
@@ -87,7 +92,7 @@ def _exact_binding(evidence: Evidence) -> Gate:
     return Gate(
         1,
         "an exact binding that can serve",
-        f"{len(serving)} can serve{_names(serving)}",
+        (_names("{count} can serve", "{count} can serve ({supplies})", serving),),
         "at least one enabled exact binding whose supply and channel are enabled, with a credential",
         bool(serving),
         ""
@@ -103,7 +108,7 @@ def _can_serve(binding: BoundSupply) -> bool:
 
 def _capability(evidence: Evidence) -> Gate:
     problems = [
-        f"{binding.supply}: {binding.capability_problem}"
+        _at(binding.supply, binding.capability_problem)
         for binding in evidence.bindings
         if binding.capability_problem
     ]
@@ -127,33 +132,38 @@ def _price(evidence: Evidence) -> Gate:
     )
 
 
-def _price_problems(binding: BoundSupply, evidence: Evidence) -> Iterable[str]:
+def _price_problems(binding: BoundSupply, evidence: Evidence) -> Iterable[Note]:
     price = binding.price
     if price is None:
-        yield f"{binding.supply}: {binding.price_problem}"
+        yield _at(binding.supply, binding.price_problem)
         return
     sold = _modes_sold(evidence)
     if price.mode not in sold:
-        yield f"{binding.supply}: charges {price.mode}, and the model sells {' and '.join(sorted(sold))}"
+        told = {"supply": binding.supply, "mode": price.mode, "sold": ", ".join(sorted(sold))}
+        yield Note("{supply}: charges {mode}, and the model sells {sold}", told)
     if evidence.policy is None:
         return
     rate = rate_to(evidence.policy.currency, price, evidence.rates)
     if rate is None:
-        yield f"{binding.supply}: no rate from {price.currency} to {evidence.policy.currency}"
+        told = {"supply": binding.supply, "currency": price.currency, "to": evidence.policy.currency}
+        yield Note("{supply}: no rate from {currency} to {to}", told)
         return
     for example, shape in _taken_examples(binding, evidence):
         yield from _quote_problems(f"{binding.supply}, {example.name}", price, shape, rate, evidence.policy)
 
 
-def _quote_problems(where: str, price: Price, shape: Shape, rate: Ratio, policy: Policy) -> Iterable[str]:
+def _quote_problems(where: str, price: Price, shape: Shape, rate: Ratio, policy: Policy) -> Iterable[Note]:
     if isinstance(shape, VideoShape) and shape.billing_mode != price.mode:
         return
     micros = quote_micros(price, shape, rate)
     if micros is None:
-        yield f"{where}: no price"
+        yield Note("{where}: no price", {"where": where})
     elif policy.max_cost_micros is not None and micros > policy.max_cost_micros:
-        most = written(policy.max_cost_micros)
-        yield f"{where}: costs {written(micros)} {policy.currency}, above the ceiling {most}"
+        told = {"where": where, "amount": written(micros), "most": written(policy.max_cost_micros)}
+        yield Note(
+            "{where}: costs {amount} {currency}, above the ceiling {most}",
+            told | {"currency": policy.currency},
+        )
 
 
 def _modes_sold(evidence: Evidence) -> set[str]:
@@ -176,12 +186,12 @@ def _taken_examples(binding: BoundSupply, evidence: Evidence) -> Iterable[tuple[
 def _degradation(evidence: Evidence) -> Gate:
     degraded = [binding for binding in evidence.bindings if binding.tier == "degraded"]
     problems = [
-        f"{binding.supply}: its rule is not verified and published"
+        Note("{supply}: its rule is not verified and published", {"supply": binding.supply})
         for binding in degraded
         if binding.rule is None or not binding.rule.usable
     ]
     if degraded and not evidence.disclosure.strip():
-        problems.append("the disclosure text is empty")
+        problems.append(Note("the disclosure text is empty"))
     return _by_problems(
         4,
         "degradation",
@@ -192,28 +202,28 @@ def _degradation(evidence: Evidence) -> Gate:
 
 
 def _policy(evidence: Evidence) -> Gate:
-    problems = [evidence.policy_problem] if evidence.policy_problem else []
+    problems = [Note("{problem}", {"problem": evidence.policy_problem})] if evidence.policy_problem else []
     problems += [
-        f"{binding.supply}: priority {binding.priority}"
+        Note("{supply}: priority {priority}", {"supply": binding.supply, "priority": binding.priority})
         for binding in evidence.bindings
         if not 0 <= binding.priority <= PRIORITY_MAX
     ]
     return _by_problems(
         5,
         "policy and priorities",
-        f"valid policy parameters, and priorities from 0 to {PRIORITY_MAX}",
+        "valid policy parameters, and priorities from 0 to 1000000",
         problems,
         "Correct the named parameter in a new version of the policy, or the priority.",
     )
 
 
 def _examples(evidence: Evidence) -> Gate:
-    problems = [f"{example.name}: {example.problem}" for example in evidence.examples if example.problem]
+    problems = [_at(example.name, example.problem) for example in evidence.examples if example.problem]
     for binding in evidence.bindings:
         if binding.tier == "exact":
-            problems += [f"{binding.supply}, {problem}" for problem in _exact_problems(binding, evidence)]
+            problems += [_at(binding.supply, problem) for problem in _exact_problems(binding, evidence)]
     if not evidence.examples:
-        problems.append("the model has no example request")
+        problems.append(Note("the model has no example request"))
     return _by_problems(
         6,
         "example requests",
@@ -233,7 +243,7 @@ def _exact_problems(binding: BoundSupply, evidence: Evidence) -> Iterable[str]:
 
 def _sunset(evidence: Evidence) -> Gate:
     problems = [
-        f"{binding.supply}: ended on {binding.sunset_on}"
+        Note("{supply}: ended on {day}", {"supply": binding.supply, "day": str(binding.sunset_on)})
         for binding in evidence.bindings
         if binding.sunset_on is not None and binding.sunset_on < evidence.today
     ]
@@ -252,7 +262,14 @@ def _health(evidence: Evidence) -> Gate:
     return Gate(
         8,
         "health",
-        f"{len(up)} of {len(exact)} exact supplies in service{_names(up)}",
+        (
+            _names(
+                "{count} of {of} exact supplies in service",
+                "{count} of {of} exact supplies in service ({supplies})",
+                up,
+                of=len(exact),
+            ),
+        ),
         "at least one exact supply that is neither circuit_open nor disabled, nor its channel",
         bool(up),
         "" if up else "Wait until an exact supply recovers, or enable its health again.",
@@ -264,9 +281,9 @@ def _replay(evidence: Evidence) -> Gate:
         9,
         "replay",
         "replaying the last recorded selections raises no error",
-        list(evidence.replay_problems),
+        [Note("{problem}", {"problem": problem}) for problem in evidence.replay_problems],
         "Look at the named job: the present bindings or documents cannot decide its request.",
-        f"{evidence.replayed} replayed without an error",
+        Note("{count} replayed without an error", {"count": evidence.replayed}),
     )
 
 
@@ -274,11 +291,21 @@ _GATES = (_exact_binding, _capability, _price, _degradation, _policy, _examples,
 
 
 def _by_problems(
-    number: int, name: str, required: str, problems: Sequence[str], fix: str, good: str = "nothing is missing"
+    number: int,
+    name: str,
+    required: str,
+    problems: Sequence[Note],
+    fix: str,
+    good: Note = Note("nothing is missing"),  # noqa: B008 - frozen
 ) -> Gate:
-    measured = "; ".join(problems) if problems else good
-    return Gate(number, name, measured, required, not problems, fix if problems else "")
+    return Gate(number, name, tuple(problems) or (good,), required, not problems, fix if problems else "")
 
 
-def _names(supplies: Sequence[str]) -> str:
-    return f" ({', '.join(supplies)})" if supplies else ""
+def _at(place: str, problem: str) -> Note:
+    """A problem that another part put in words of its own."""
+    return Note("{place}: {problem}", {"place": place, "problem": problem})
+
+
+def _names(none: str, some: str, supplies: Sequence[str], **told: int) -> Note:
+    values = {"count": len(supplies), "supplies": ", ".join(supplies), **told}
+    return Note(some if supplies else none, values)

@@ -1,13 +1,11 @@
 """How the pages of public models write fields, gates and moves."""
 
 from django import template
-from django.utils.html import format_html
-from django.utils.safestring import SafeString
-from django.utils.translation import gettext as _
+from django.utils.translation import pgettext
 
 from dispatch.drafting.reading import whole_number
 from dispatch.gates import Gate
-from dispatch.templatetags.console import count, money
+from dispatch.templatetags.console import count, money, said
 from dispatch.views import vocabulary as words
 from dispatch.views.model_words import label_of, value_of
 
@@ -37,11 +35,11 @@ def split(text: str) -> list[str]:
 
 
 @register.filter
-def measured(gate: Gate) -> SafeString | str:
-    """What a gate found: the words of a good one, else as it was found, which names what is wrong."""
-    if gate.passed and gate.measured == "nothing is missing":
-        return _("nothing is missing")
-    return format_html('<span lang="en">{}</span>', gate.measured)
+def measured(gate: Gate) -> str:
+    """What a gate found, in the reader's language; what an adapter or a document said, as it was said."""
+    return pgettext("between two findings", "; ").join(
+        said(note.sentence, note.values) for note in gate.found
+    )
 
 
 @register.filter

@@ -28,6 +28,7 @@ class CandidateRow:
     sentence: str = ""  # translated
     details: str = ""  # as recorded, English
     health: str = ""
+    recovery_successes: int = 0
     quote_micros: int | None = None
     expected_cost_micros: int | None = None
     band: int | None = None
@@ -78,11 +79,19 @@ def _placed(explanation: Explanation, recorded: Mapping[str, Any]) -> Iterator[C
             position=place.position,
             sentence="" if selected else _lost(place.lost_by),
             health=place.health,
+            recovery_successes=_successes(supply, recorded),
             quote_micros=place.quote_micros,
             expected_cost_micros=place.expected_cost_micros,
             band=place.band,
             free=place.free,
         )
+
+
+def _successes(supply: str, recorded: Mapping[str, Any]) -> int:
+    """Of the recovery that counts: the one that is less far, of supply and channel; 0 without one."""
+    told = recorded["supplies"][supply]
+    places = (told, recorded["channels"][told["channel"]])
+    return min((each["recovery_successes"] for each in places if each.get("recovery_successes")), default=0)
 
 
 def _lost(key: str) -> str:
