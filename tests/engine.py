@@ -47,9 +47,9 @@ class Engine:
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self.now = NOW
-        doors = ("dispatch.tasks", "dispatch.api.jobs", "dispatch.api.assets", "dispatch.callbacks.door")
-        for module in doors:
-            monkeypatch.setattr(f"{module}.now", lambda: self.now)
+        for door in ("tasks", "api.jobs", "api.assets", "api.images", "callbacks.door"):
+            monkeypatch.setattr(f"dispatch.{door}.now", lambda: self.now)
+        monkeypatch.setattr("dispatch.api.images.sleep", lambda _: self.step())  # who waits lets time pass
         self.simulator = Simulator(timing=Timing(queue_s=1, run_s=3), clock=lambda: self.now.timestamp())
         self.customer = create_customer("acme", NOW, group="studio", deposit_micros=1_000_000_000)
         row, key = issue_key(self.customer)

@@ -18,9 +18,11 @@ from dispatch.api.serializers import JobRequestSerializer
 from dispatch.errors import InvalidRequest, OutputExpired, UnknownJob
 from dispatch.lifecycle import JobState
 from dispatch.models import Asset, Attempt, Job
+from dispatch.queries.waiting_job import customer_queue
 from dispatch.representation import job_as_json
 from dispatch.services.accept import accept
 from dispatch.services.cancel import cancel
+from dispatch.waiting import CustomerQueue
 
 
 class JobCursor(CursorPagination):
@@ -45,16 +47,22 @@ def _jobs_of(request: Request) -> QuerySet[Job]:
 
 
 def _job(request: Request, job_id: str) -> Job:
-    job = _jobs_of(request).filter(public_id=job_id).first()
+    jobs = _jobs_of(request).select_related("line__lot__round", "line__tenant")
+    job = jobs.filter(public_id=job_id).first()
     if job is None:
         raise UnknownJob(f"There is no job {job_id} in this account.")
     return job
 
 
-def _as_json(job: Job) -> dict[str, Any]:
+def _as_json(job: Job, queue: CustomerQueue | None) -> dict[str, Any]:
     attempts = list(job.attempts.all())
     outputs = job.adopted_attempt.assets.all() if job.adopted_attempt else []
-    return job_as_json(job, outputs, attempts[-1] if attempts else None)
+    return job_as_json(job, outputs, attempts[-1] if attempts else None, queue)
+
+
+def _answer(job: Job) -> dict[str, Any]:
+    """One job, and why it waits if it does; a list leaves that out."""
+    return _as_json(job, customer_queue(job, now()))
 
 
 class JobList(APIView):
@@ -99,7 +107,7 @@ class JobList(APIView):
             jobs = jobs.filter(idempotency_key=key)
         paginator = JobCursor()
         page = paginator.paginate_queryset(jobs, request, self) or []
-        return paginator.get_paginated_response([_as_json(job) for job in page])
+        return paginator.get_paginated_response([_as_json(job, queue=None) for job in page])
 
 
 class JobDetail(APIView):
@@ -109,7 +117,7 @@ class JobDetail(APIView):
 
     @extend_schema(responses={200: OpenApiResponse(description="The job.")})
     def get(self, request: Request, job_id: str) -> Response:
-        return Response(_as_json(_job(request, job_id)))
+        return Response(_answer(_job(request, job_id)))
 
 
 class JobCancel(APIView):
@@ -120,7 +128,7 @@ class JobCancel(APIView):
     @extend_schema(request=None, responses={202: OpenApiResponse(description="The wish is recorded.")})
     def post(self, request: Request, job_id: str) -> Response:
         cancel(_job(request, job_id).pk, now())
-        return Response(_as_json(_job(request, job_id)), status=202)
+        return Response(_answer(_job(request, job_id)), status=202)
 
 
 class JobOutput(APIView):

@@ -1,0 +1,238 @@
+"""Makes an image while its customer waits: the request's own thread selects, reserves, calls and answers.
+
+Nothing here is special but the waiting: attempt, round, lease, evidence and books are written by the services
+that a worker uses. If this thread dies, its rows are found like a dead worker's, and its job by its key."""
+
+import json
+import logging
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from http import HTTPStatus
+from math import ceil
+from typing import Any
+
+from django.db import transaction
+
+from billing import ledger
+from billing.authentication import Caller
+from billing.errors import InsufficientCredit
+from catalog.hashing import document_hash
+from dispatch.admission import draft_job
+from dispatch.errors import ModelNotPublished, NoCapacity, NothingAvailable
+from dispatch.idempotency import bind, earlier_job, stored_or_earlier
+from dispatch.lifecycle import FINAL_JOB_STATES, AttemptState, JobState
+from dispatch.models import Attempt, Job
+from dispatch.problems import problem_as_json
+from dispatch.queue_heads import in_flight
+from dispatch.representation import job_as_json
+from dispatch.services import raise_alerts
+from dispatch.services.advance import end_job
+from dispatch.services.fetch_output import fetch_output
+from dispatch.services.look_at_job import Look, Seen
+from dispatch.services.place_at_once import place_at_once
+from dispatch.services.submit import submit
+from dispatch.words import customer_error
+
+logger = logging.getLogger(__name__)
+A = AttemptState
+IMAGES = "images"  # the call that a key is scoped to
+WATCH_EVERY_S = 0.25
+USUAL_WHILE_S = 15  # half of a circuit's first cooldown
+UNKNOWN_WORDS = (
+    "It is not known yet whether the image was made. Nothing is sent again; look at the job, "
+    "which ends when this is cleared up."
+)
+
+
+@dataclass(frozen=True)
+class ImageAnswer:
+    """`body` is sent as it is. 200: the finished job; 202: the job, which goes on; 502: nobody knows."""
+
+    status: int
+    body: str
+    job_id: str
+
+
+@dataclass(frozen=True)
+class Waiting:
+    """How time passes for this request: read, and let go by."""
+
+    clock: Callable[[], datetime]
+    pause: Callable[[float], None]
+
+
+def generate_image(
+    caller: Caller,
+    body: Mapping[str, Any],
+    idempotency_key: str | None,
+    request_id: str,
+    waiting: Waiting,
+) -> ImageAnswer:
+    """The first answer again, byte for byte, where the key was used before; a request that comes while the
+    first is in progress waits for it.
+
+    Raises what `dispatch.errors` lists, NoCapacity and NothingAvailable among them, or InsufficientCredit:
+    nothing is stored then, the key is free."""
+    body_hash = document_hash(body)
+
+    def find() -> Job | None:
+        return earlier_job(caller, IMAGES, idempotency_key, body_hash)
+
+    job, is_mine = find(), False
+    if job is None:
+        now = waiting.clock()
+        draft = _drafted(caller, body, now)
+        bind(draft, IMAGES, idempotency_key, body_hash)
+        job, is_mine = _admitted(caller, draft, find, now)
+    if is_mine:
+        _execute(job, waiting.clock)
+    return _answer(job, request_id, waiting, is_mine)
+
+
+# --- admission ---------------------------------------------------------------------------------------
+
+
+def _drafted(caller: Caller, body: Mapping[str, Any], now: datetime) -> Job:
+    """A job without a queue: its dispatch deadline is the end of the request, and is the scan's only look."""
+    job = draft_job(caller, body, now, modality="image")
+    policy = job.public_model.policy.parsed()
+    total_s = min(policy.sync_total_timeout_s, policy.dispatch_deadline_s)
+    job.synchronous = True
+    job.dispatch_deadline_at = now + timedelta(seconds=total_s)
+    if caller.customer.balance_micros < job.reserved_micros:  # told before any slot is looked at
+        raise InsufficientCredit(job.reserved_micros, caller.customer.currency)
+    return job
+
+
+def _admitted(caller: Caller, draft: Job, find: Callable[[], Job | None], now: datetime) -> tuple[Job, bool]:
+    """Stored with its attempt and its slot, or not at all."""
+    seen: list[Look] = []
+
+    def store() -> Job:
+        _refuse_at_limit(caller)
+        draft.save(force_insert=True)
+        look = place_at_once(
+            draft, now, lambda: ledger.reserve(caller.customer, draft.public_id, draft.reserved_micros, now)
+        )
+        seen.append(look)
+        if look.seen is Seen.CLOSED:
+            raise ModelNotPublished(f"{draft.public_model.slug} is being changed. Try again later.", "model")
+        if look.seen is Seen.WAITS:
+            raise (
+                NoCapacity()
+                if look.outcome == "waiting_capacity"
+                else NothingAvailable(_opens_in_s(look, now))
+            )
+        return draft
+
+    try:
+        return stored_or_earlier(store, find)
+    except (NoCapacity, NothingAvailable):
+        for look in seen:
+            _tell_operators(draft, look, now)
+        raise
+
+
+def _refuse_at_limit(caller: Caller) -> None:
+    running = in_flight({caller.customer.pk}).get(caller.customer.pk, 0)
+    if running >= caller.customer.max_in_flight:
+        raise NoCapacity(f"{running} jobs of this account run, as many as may at once.")
+
+
+def _opens_in_s(look: Look, now: datetime) -> int:
+    """Until the first pause that a provider asked for ends; else a usual while."""
+    if look.inputs is None:
+        return USUAL_WHILE_S
+    inputs = look.inputs
+    moments = [each.not_before for each in (*inputs.channels.values(), *inputs.supplies.values())]
+    moments += [each.not_before for each in inputs.groups.values()]
+    waits = [(moment - now).total_seconds() for moment in moments if moment is not None]
+    return min((ceil(wait) for wait in waits if wait > 0), default=USUAL_WHILE_S)
+
+
+def _tell_operators(draft: Job, look: Look, now: datetime) -> None:
+    """Nothing of the job is kept; what its selection found out about the model is."""
+    if look.decision is None:
+        return
+    logger.info(
+        "No supply could take an image at once: %s",
+        look.outcome,
+        extra={"model": draft.public_model.slug, "request_hash": draft.request_hash},
+    )
+    with transaction.atomic():
+        raise_alerts.of_model(draft.public_model.slug, look.decision.alerts, {}, now)
+
+
+# --- execution ---------------------------------------------------------------------------------------
+
+
+def _execute(job: Job, clock: Callable[[], datetime]) -> None:
+    """Sends the attempt, and the one that may come after it."""
+    while (attempt := _ready_attempt(job)) is not None:
+        submit(attempt, clock, until=job.dispatch_deadline_at)
+        _place_again(job, clock())
+
+
+def _ready_attempt(job: Job) -> int | None:
+    return Attempt.objects.filter(job=job, state=A.READY).values_list("pk", flat=True).first()
+
+
+def _place_again(job: Job, now: datetime) -> None:
+    """One transparent switch, where the retry rule left the job `dispatching`; at once, or never."""
+    with transaction.atomic():
+        locked = (
+            Job.objects.select_for_update(of=("self",))
+            .select_related("customer", "api_key__customer", "public_model__policy")
+            .get(pk=job.pk)
+        )
+        last = locked.attempts.order_by("-number").first()
+        if locked.state != JobState.DISPATCHING or last is None or last.state != A.FAILED:
+            return
+        look = place_at_once(locked, now)
+        if look.seen in (Seen.WAITS, Seen.CLOSED):
+            end_job(locked, customer_error(JobState.FAILED, last, access_revoked=False), now)
+
+
+# --- the answer --------------------------------------------------------------------------------------
+
+
+def _answer(job: Job, request_id: str, waiting: Waiting, is_mine: bool) -> ImageAnswer:
+    """Watches the rows until there is something to say; whoever says it first, says it for all."""
+    while True:
+        job = _read(job)
+        if job.first_answer:
+            return ImageAnswer(job.first_status, job.first_answer, job.public_id)
+        last = job.attempts.order_by("-number").first()
+        is_late = waiting.clock() >= job.dispatch_deadline_at
+        if is_mine and not is_late and last is not None and last.state == A.GENERATED:
+            fetch_output(last.pk, waiting.clock, until=job.dispatch_deadline_at)
+            continue
+        answer = _to_say(job, last, request_id, is_late)
+        if answer is None:
+            waiting.pause(WATCH_EVERY_S)
+        else:
+            Job.objects.filter(pk=job.pk, first_answer="").update(
+                first_answer=answer.body, first_status=answer.status
+            )
+
+
+def _read(job: Job) -> Job:
+    return Job.objects.select_related("customer", "public_model", "adopted_attempt").get(pk=job.pk)
+
+
+def _to_say(job: Job, last: Attempt | None, request_id: str, is_late: bool) -> ImageAnswer | None:
+    if job.state in FINAL_JOB_STATES:
+        return _job_answer(HTTPStatus.OK, job, last)
+    if last is not None and last.state == A.SUBMISSION_UNCERTAIN:
+        problem = problem_as_json(
+            HTTPStatus.BAD_GATEWAY, "submission_unknown", UNKNOWN_WORDS, request_id, job=job.public_id
+        )
+        return ImageAnswer(HTTPStatus.BAD_GATEWAY, json.dumps(problem, ensure_ascii=False), job.public_id)
+    return _job_answer(HTTPStatus.ACCEPTED, job, last) if is_late else None
+
+
+def _job_answer(status: HTTPStatus, job: Job, last: Attempt | None) -> ImageAnswer:
+    outputs = job.adopted_attempt.assets.order_by("number") if job.adopted_attempt else []
+    body = json.dumps(job_as_json(job, outputs, last), ensure_ascii=False)
+    return ImageAnswer(status, body, job.public_id)
