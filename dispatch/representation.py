@@ -7,17 +7,20 @@ from typing import Any
 from billing.money import written
 from dispatch.lifecycle import AttemptState, JobState
 from dispatch.models import Asset, Attempt, Job
+from dispatch.waiting import CustomerQueue
+from dispatch.words import waiting_reason
 
 _DELAYED = frozenset({AttemptState.SUBMISSION_UNCERTAIN, AttemptState.OUTCOME_UNCERTAIN})
-_WAITING_WORDS = {
-    "waiting_capacity": "Waiting for a free slot.",
-    "tenant_limit": "Waiting: as many of your jobs run as may at once.",
-    "no_candidate": "Waiting: nothing that serves this model is available right now.",
-}
+_JUST_ADMITTED = CustomerQueue()
 
 
-def job_as_json(job: Job, outputs: Iterable[Asset], attempt: Attempt | None = None) -> dict[str, Any]:
-    """The body of `GET /api/v1/jobs/{id}/`; `attempt` is the job's last one."""
+def job_as_json(
+    job: Job,
+    outputs: Iterable[Asset],
+    attempt: Attempt | None = None,
+    queue: CustomerQueue | None = _JUST_ADMITTED,
+) -> dict[str, Any]:
+    """The body of `GET /api/v1/jobs/{id}/`. `attempt`: the last one; `queue`: why it waits, where that is told."""
     body: dict[str, Any] = {
         "id": job.public_id,
         "object": "job",
@@ -35,8 +38,8 @@ def job_as_json(job: Job, outputs: Iterable[Asset], attempt: Attempt | None = No
         "outputs": [_output(job, asset) for asset in outputs],
         "error": {"code": job.error_code, "message": job.error_message} if job.error_code else None,
     }
-    if job.state in (JobState.QUEUED, JobState.DISPATCHING):
-        body["queue"] = _queue(job)
+    if queue is not None and not job.synchronous and job.state in (JobState.QUEUED, JobState.DISPATCHING):
+        body["queue"] = _queue(job, queue)
     if attempt is not None and job.finished_at is None:
         body["delayed"] = attempt.state in _DELAYED
         body["progress"] = _progress(attempt)
@@ -53,20 +56,13 @@ def degradation_of(job: Job) -> dict[str, Any]:
     }
 
 
-def waiting_code(job: Job) -> str:
-    """Why the last look at it, or at the lot in which it stands, found nobody; empty: not looked at yet."""
-    if job.waiting is not None:
-        return str(job.waiting["outcome"])
-    if job.line is None:
-        return ""
-    return job.line.lot.outcome or job.line.tenant.held_back
-
-
-def _queue(job: Job) -> dict[str, Any]:
-    outcome = waiting_code(job)
+def _queue(job: Job, queue: CustomerQueue) -> dict[str, Any]:
+    reason, message = waiting_reason(queue.code)
     return {
-        "reason": _WAITING_WORDS.get(outcome, "Waiting to be dispatched."),
-        "code": outcome or "queued",
+        "place": queue.place,
+        "reason": reason,
+        "message": message,
+        "not_before": time_as_json(queue.until),
         "deadline": time_as_json(job.dispatch_deadline_at),
     }
 

@@ -139,6 +139,15 @@ def _code_of_outcome(found: Found) -> Code:
     return code_of_reason(blocking_reason(found.reasons))
 
 
+@dataclass(frozen=True, slots=True)
+class CustomerQueue:
+    """What the customer of a waiting job may know: no supplier, no channel, nobody else's job."""
+
+    code: Code = Code.NOT_LOOKED_AT
+    until: datetime | None = None  # it begins no earlier, as far as is known
+    place: int | None = None  # among the customer's own jobs; 1 = next
+
+
 # ---- the dispatcher's sign of life
 
 

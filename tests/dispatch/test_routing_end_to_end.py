@@ -149,7 +149,7 @@ def test_a_strict_request_on_the_same_system_waits_and_then_ends_honestly(engine
     job = engine.job(FULL_933, degradation="strict", max_queue_s=60)
     engine.drain()
     body = answer(engine, job)
-    assert (body["state"], body["queue"]["code"], body["degraded"]) == ("queued", "no_candidate", False)
+    assert (body["state"], body["queue"]["reason"], body["degraded"]) == ("queued", "no_candidate", False)
     verdicts = rounds_of(job)[0]["decision"]["candidates"]
     assert {key: verdict["reason"] for key, verdict in verdicts.items()} == {
         EXACT: "supply_health_disabled",
@@ -298,7 +298,7 @@ def test_queued_jobs_wait_for_a_model_that_is_being_changed_and_follow_its_new_p
     model = saved(engine, "seedance-1.0-pro", bindings=bindings)
     engine.drain()
     assert engine.attempts(queued) == []
-    assert answer(engine, queued)["queue"]["code"] == "model_not_published"
+    assert answer(engine, queued)["queue"]["reason"] == "model_not_published"
     refused = engine.submit(other)
     assert (refused.status_code, refused.json()["code"]) == (409, "model_not_published")
 
