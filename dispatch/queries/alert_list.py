@@ -6,7 +6,7 @@ from datetime import datetime, timedelta
 from typing import Final
 
 from dispatch.queries.needs import unacknowledged_critical
-from health.models import Alert
+from health.models import Alert, AlertDelivery
 
 LIMIT: Final = 200
 _RESOLVED_SHOWN: Final = timedelta(hours=24)
@@ -40,6 +40,11 @@ def last_resolved() -> Alert | None:
 
 def find_alert(public_id: str) -> Alert | None:
     return Alert.objects.filter(public_id=public_id).first()
+
+
+def deliveries(alert: Alert) -> Sequence[AlertDelivery]:
+    """The messages about it: where to, and whether they arrived; oldest first."""
+    return list(alert.deliveries.order_by("id"))
 
 
 def similar(alert: Alert, now: datetime) -> Sequence[Alert]:

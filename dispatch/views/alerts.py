@@ -8,7 +8,7 @@ from django.utils import timezone
 from django.utils.translation import gettext as _
 from django.views.decorators.http import require_POST, require_safe
 
-from catalog.audit import record
+from catalog.audit import Actor, record
 from dispatch.queries import alert_list
 from dispatch.queries.search import find
 from dispatch.templatetags.console import clock_text
@@ -17,6 +17,7 @@ from dispatch.views.session import local_next
 from dispatch.views.shell import answer_beat, page
 from health.alerts import acknowledge
 from health.models import Alert
+from health.services.redeliver import redeliver
 
 NOTE_LENGTH = 500
 
@@ -40,6 +41,7 @@ def alert(request: HttpRequest, alert_id: str) -> HttpResponse:
         "alert": found,
         "similar": alert_list.similar(found, now),
         "evidence": _evidence(found),
+        "deliveries": alert_list.deliveries(found),
         "hide_strips": True,
         "note_length": NOTE_LENGTH,
     }
@@ -59,6 +61,17 @@ def acknowledge_alert(request: HttpRequest, alert_id: str) -> HttpResponse:
             record(by, "console", "acknowledge alert", f"alert:{found.public_id}", None, {"note": note}, now)
     found.refresh_from_db()
     messages.info(request, _acknowledged(found, first))
+    return redirect(local_next(request, "alert", found.public_id))
+
+
+@require_POST
+@requires("acknowledge")
+def redeliver_alert(request: HttpRequest, alert_id: str) -> HttpResponse:
+    """Sends one message about the alert again. What is still on its way stays on it, and the page says so."""
+    found = _found(alert_id)
+    actor = Actor(request.user.get_username(), "console")
+    queued = redeliver(request.POST.get("delivery", ""), actor, timezone.now(), of_alert=found.pk)
+    messages.info(request, _("It is sent again.") if queued else _("It is still on its way."))
     return redirect(local_next(request, "alert", found.public_id))
 
 

@@ -30,6 +30,7 @@ urlpatterns = [
     path("alerts/", alerts.alerts, name="alerts"),
     path("alerts/<str:alert_id>/", alerts.alert, name="alert"),
     path("alerts/<str:alert_id>/acknowledge/", alerts.acknowledge_alert, name="acknowledge"),
+    path("alerts/<str:alert_id>/redeliver/", alerts.redeliver_alert, name="redeliver"),
     path("models/", models.models, name="models"),
     path("models/<str:slug>/", models.model, name="model"),
     path("models/<str:slug>/edit/", edit_model.edit_model, name="edit_model"),

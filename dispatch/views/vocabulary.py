@@ -152,6 +152,13 @@ CREDIT_KINDS: Final[Words] = {
     "charge": _("Charged"),
     "correction": _("Correction"),
 }
+DELIVERIES: Final[Words] = {  # of messages about alerts
+    "webhook": _("Webhook"),
+    "email": _("Mail"),
+    "pending": _("On its way"),
+    "delivered": _("Delivered"),
+    "given_up": _("Given up"),
+}
 OUTCOMES: Final[Words] = {
     "selected": _("Selected"),
     "ranked": _("Ranked"),

@@ -10,12 +10,12 @@ from health.models import AlertDelivery
 State = AlertDelivery.State
 
 
-def redeliver(delivery_id: str, actor: audit.Actor, now: datetime) -> bool:
-    """Queues the delivery of this public id again, due at once and with all its tries, under the same message
-    id: a receiver that has it knows it. False: there is none, or it is still on its way."""
+def redeliver(delivery_id: str, actor: audit.Actor, now: datetime, *, of_alert: int) -> bool:
+    """Queues a delivery of this alert again, due at once and with all its tries, under the same message id: a
+    receiver that has it knows it. False: there is none of this public id, or it is still on its way."""
     with transaction.atomic():
-        ended = AlertDelivery.objects.exclude(state=State.PENDING).filter(public_id=delivery_id)
-        row = ended.select_for_update().first()
+        ended = AlertDelivery.objects.exclude(state=State.PENDING).filter(alert=of_alert)
+        row = ended.filter(public_id=delivery_id).select_for_update().first()
         if row is None:
             return False
         before = {"state": row.state, "tries": row.tries, "last_error": row.last_error}

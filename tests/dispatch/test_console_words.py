@@ -21,7 +21,7 @@ from dispatch.routing import explain, reasons
 from dispatch.views import vocabulary
 from dispatch.views.sentences import EXPLANATION
 from health.alerts import SEVERITIES
-from health.models import STATES
+from health.models import STATES, AlertDelivery
 
 ROOT = Path(settings.BASE_DIR)
 CATALOGUE = ROOT / "config" / "locale" / "zh_Hans" / "LC_MESSAGES" / "django.po"
@@ -35,6 +35,7 @@ FAMILIES: dict[str, Iterable[object]] = {
     "SERVICE_CLASSES": ServiceClass.values,
     "SEVERITIES": sorted(set(SEVERITIES.values()) | {"info"}),
     "ALERTS": sorted(SEVERITIES),
+    "DELIVERIES": [*AlertDelivery.Means.values, *AlertDelivery.State.values],
     "EVENT_KINDS": ProviderEvent.Kind.values,
     "USAGE_KINDS": ProviderUsageEntry.Kind.values,
     "CREDIT_KINDS": CreditEntry.Kind.values,

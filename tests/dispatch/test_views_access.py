@@ -15,7 +15,7 @@ from tests.console import SignIn
 from tests.factories import AlertFactory, succeeded_job
 
 OPEN_TO_ANYONE = {"login", "logout", "set_language", "set_theme"}
-BY_POST = {"acknowledge", "content"}
+BY_POST = {"acknowledge", "redeliver", "content"}
 PAGES = [pattern for pattern in urlpatterns if pattern.name not in OPEN_TO_ANYONE]
 
 
@@ -31,6 +31,7 @@ def addresses(db: None) -> dict[str, str]:
         "alerts": "/console/alerts/",
         "alert": f"/console/alerts/{alert.public_id}/",
         "acknowledge": f"/console/alerts/{alert.public_id}/acknowledge/",
+        "redeliver": f"/console/alerts/{alert.public_id}/redeliver/",
         "jobs": "/console/jobs/",
         "job": f"/console/jobs/{job.public_id}/",
         "content": f"/console/jobs/{job.public_id}/content/",

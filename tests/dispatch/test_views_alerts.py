@@ -1,13 +1,15 @@
 """Alerts: three groups, acknowledged once by the first, in the header of every page until then."""
 
 from datetime import timedelta
+from typing import Any
 
 import pytest
 from django.test import Client
 from django.utils import timezone
 
 from catalog.models import AuditEntry
-from health.models import Alert
+from health.deliveries import queue_deliveries
+from health.models import Alert, AlertDelivery
 from tests.console import SignIn
 from tests.factories import AlertFactory, AttemptFactory
 
@@ -150,3 +152,56 @@ def test_g16_no_alert_says_so_as_a_result(operator: Client) -> None:
 def test_an_alert_that_does_not_exist_is_not_found(operator: Client) -> None:
     assert operator.get("/console/alerts/alr_nothing/").status_code == 404
     assert operator.post("/console/alerts/alr_nothing/acknowledge/").status_code == 404
+
+
+def test_a9_what_was_raised_again_shows_the_first_acknowledgement_and_asks_for_a_new_one(
+    operator: Client,
+) -> None:
+    now = timezone.now()
+    alert = AlertFactory(
+        first_acknowledged_at=now - timedelta(hours=1),
+        first_acknowledged_by="wang.l",
+        first_note="restarting it",
+        reraised_at=now - timedelta(minutes=29),
+        reraises=2,
+    )
+    text = operator.get(f"/console/alerts/{alert.public_id}/").content.decode()
+    assert "Acknowledged first by wang.l" in text
+    assert "restarting it" in text
+    assert "Raised again 2 times" in text
+    assert f'action="/console/alerts/{alert.public_id}/acknowledge/"' in text
+    acknowledge(operator, alert)
+    assert (
+        "Acknowledged first by wang.l" in operator.get(f"/console/alerts/{alert.public_id}/").content.decode()
+    )
+
+
+def test_the_messages_about_an_alert_are_seen_and_sent_again_by_hand(
+    operator: Client, sign_in: SignIn, settings: Any
+) -> None:
+    settings.ALERT_WEBHOOK_URL, settings.ALERT_EMAILS = "https://ops.example.org/alerts", ["ops@example.org"]
+    alert = AlertFactory()
+    page = f"/console/alerts/{alert.public_id}/"
+    assert "Nobody is told of it" in operator.get(page).content.decode()
+    queue_deliveries(alert, timezone.now())
+    AlertDelivery.objects.filter(means="email").update(
+        state="given_up", tries=8, next_try_at=None, last_error="SMTPServerDisconnected"
+    )
+    text = operator.get(page).content.decode()
+    for told in ("ops.example.org", "On its way", "Given up", "8 tries", "SMTPServerDisconnected"):
+        assert told in text
+    assert text.count("Send again") == 1
+    assert "Send again" not in sign_in("viewer", username="wang.l").get(page).content.decode()
+
+    given_up, on_its_way = (
+        AlertDelivery.objects.get(means="email"),
+        AlertDelivery.objects.get(means="webhook"),
+    )
+    said = operator.post(f"{page}redeliver/", {"delivery": given_up.public_id}, follow=True).content.decode()
+    assert "It is sent again." in said
+    given_up.refresh_from_db()
+    assert (given_up.state, given_up.tries) == ("pending", 0)
+    said = operator.post(
+        f"{page}redeliver/", {"delivery": on_its_way.public_id}, follow=True
+    ).content.decode()
+    assert "It is still on its way." in said

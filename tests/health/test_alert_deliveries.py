@@ -206,16 +206,16 @@ def test_an_alert_that_is_raised_again_is_told_again(receiver: Receiver) -> None
 
 def test_s40e_what_was_given_up_is_sent_again_by_hand_under_the_same_id(receiver: Receiver) -> None:
     receiver.status = 500
-    lost()
+    alert = lost()
     now, by = NOW, Actor("li.m", "console")
     for wait in (*RETRY_AFTER, timedelta(0)):
         deliver_alerts(now)
         now += wait
     delivery = AlertDelivery.objects.get()
     receiver.status = 204
-    assert redeliver(delivery.public_id, by, now)
-    assert not redeliver(delivery.public_id, by, now)  # it is on its way
-    assert not redeliver("ald_unknown", by, now)
+    assert not redeliver(delivery.public_id, by, now, of_alert=alert.pk + 1)
+    assert redeliver(delivery.public_id, by, now, of_alert=alert.pk)
+    assert not redeliver(delivery.public_id, by, now, of_alert=alert.pk)  # it is on its way
     assert deliver_alerts(now) == 1
     delivery.refresh_from_db()
     assert (delivery.state, delivery.tries, delivery.delivered_at) == ("delivered", 1, now)
