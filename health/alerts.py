@@ -25,6 +25,7 @@ SEVERITIES: Mapping[str, Severity] = {
     "submission_abandoned": _CRITICAL,
     "unknown_slots_full": _CRITICAL,
     "lease_drift": _CRITICAL,
+    "queue_drift": _WARNING,
     "model_not_published": _WARNING,
     "replay_difference": _CRITICAL,  # a stored selection, routed again, comes out otherwise
     "output_lost": _CRITICAL,

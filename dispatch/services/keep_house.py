@@ -9,9 +9,12 @@ from dispatch.live_catalogue import live_catalogue
 from dispatch.models import Occupancy
 from dispatch.services import raise_alerts
 from dispatch.services.answer_once import forget_receipts
+from dispatch.services.end_revoked import end_revoked
 from dispatch.services.expire_outputs import expire_outputs
+from dispatch.services.measure_times import measure_times
 from dispatch.services.recount import recount
 from dispatch.services.resolve_ended import resolve_ended
+from dispatch.services.right_queue import right_queue
 from dispatch.services.take_callback import trim_rejected
 from dispatch.services.watch_credentials import watch_credentials
 from dispatch.services.watch_publication import watch_publication
@@ -41,6 +44,11 @@ def _recount(now: datetime) -> None:
     resolve_unseen(["lease_drift"], now, "the next count found no difference", now)
 
 
+def _right_queue(now: datetime) -> None:
+    right_queue(now)
+    resolve_unseen(["queue_drift"], now, "the next count found no difference", now)
+
+
 def _look_at_unknown_slots(now: datetime) -> None:
     """Scans look only at the models of waiting jobs."""
     catalogue = live_catalogue(now)
@@ -59,6 +67,9 @@ def _trim_rejected_callbacks(_now: datetime) -> None:
 
 CHORES = (
     _recount,
+    _right_queue,
+    end_revoked,
+    measure_times,
     end_outlived_refusals,
     watch_publication,
     forget_receipts,

@@ -148,6 +148,22 @@ def lease_drift(
     )
 
 
+def queue_drift(
+    subject: str,
+    service_class: str,
+    stored: Mapping[str, object],
+    counted: Mapping[str, object],
+    now: datetime,
+) -> None:
+    raise_alert(
+        "queue_drift",
+        subject=subject,
+        dedupe_key=f"queue_drift:{subject}:{service_class}",
+        details={"service_class": service_class, "jobs": counted, "counted": stored},
+        now=now,
+    )
+
+
 def replay_difference(differing: Mapping[str, str], replayed: int, now: datetime) -> None:
     """`differing`: the first difference of each round, by its public id."""
     shown = dict(list(differing.items())[:TOLD_OF_A_REPLAY])
