@@ -20,7 +20,7 @@ def job_as_json(
     attempt: Attempt | None = None,
     queue: CustomerQueue | None = _JUST_ADMITTED,
 ) -> dict[str, Any]:
-    """The body of `GET /api/v1/jobs/{id}/`. `attempt`: the last one; `queue`: why it waits, where that is told."""
+    """The body of `GET /api/v1/jobs/{id}/`. `attempt`: the last one; `queue`: why it waits, if it is told."""
     body: dict[str, Any] = {
         "id": job.public_id,
         "object": "job",

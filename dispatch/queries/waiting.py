@@ -28,6 +28,7 @@ from dispatch.waiting import (
     verdict,
 )
 
+WAITING_STATES: Final = (JobState.QUEUED, JobState.DISPATCHING)
 OLDEST_SHOWN: Final = 10
 CLUSTERS_SEEN_FOR: Final = timedelta(hours=1)
 
@@ -43,7 +44,8 @@ alone AS (
            next_action_at > %(aside)s AS is_aside, count(*) AS jobs, min(created_at) AS since,
            max(next_action_at) AS next_look_at, min(id) AS job_id
     FROM dispatch_job
-    WHERE next_action_at IS NOT NULL AND line_id IS NULL AND NOT synchronous GROUP BY 1, 2, 3, 4),
+    WHERE next_action_at IS NOT NULL AND line_id IS NULL AND NOT synchronous AND state = ANY(%(states)s)
+    GROUP BY 1, 2, 3, 4),
 seen AS (
     SELECT lot.public_model_id, parked.jobs, parked.held_back, lot.outcome, lot.looked_at,
            lot.waits_since_at AS since, NULL::timestamptz AS next_look_at, lot.round_id
@@ -146,7 +148,7 @@ def dispatcher_now(now: datetime) -> Dispatcher:
 
 def _groups(now: datetime) -> list[Group]:
     with connection.cursor() as cursor:
-        cursor.execute(_WAITING, {"aside": now + SET_ASIDE_BEYOND})
+        cursor.execute(_WAITING, {"aside": now + SET_ASIDE_BEYOND, "states": list(WAITING_STATES)})
         return [_group(row, now) for row in cursor.fetchall()]
 
 

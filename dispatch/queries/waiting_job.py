@@ -12,7 +12,7 @@ from django.db.models import Q
 
 from catalog.models import CapacityGroup
 from dispatch.models import CapacityLease, Job, LeaseState, Line, SelectionRound
-from dispatch.queries.waiting import dispatcher_now
+from dispatch.queries.waiting import WAITING_STATES, dispatcher_now
 from dispatch.routing.snapshot import bindings_by_key
 from dispatch.waiting import (
     STEP_OF,
@@ -92,7 +92,8 @@ class JobWaiting:
 
 def is_waiting(job: Job) -> bool:
     """For a selection: in the fair queue, or until it is looked at by itself."""
-    return not job.synchronous and (job.line_id is not None or job.next_action_at is not None)
+    looked_at = job.line_id is not None or job.next_action_at is not None
+    return looked_at and not job.synchronous and job.state in WAITING_STATES
 
 
 def waiting_of(job: Job, now: datetime) -> JobWaiting | None:

@@ -11,6 +11,7 @@ from dispatch.lifecycle import FINAL_JOB_STATES
 from dispatch.models import Asset, Job
 from dispatch.queries import job_story
 from dispatch.queries.timeline import timeline
+from dispatch.queries.waiting_job import waiting_of
 from dispatch.views.access import requires
 from dispatch.views.explanation import explained
 from dispatch.views.request_words import facts_of
@@ -78,5 +79,6 @@ def _job_page(request: HttpRequest, job: Job, content: object) -> HttpResponse:
         "timeline": timeline(job.created_at, job_story.attempt_times(story, now), now),
         "rounds": [explained(each, story.attempts) for each in story.rounds],
         "asked": facts_of(job.request),
+        "waiting": waiting_of(job, now),
     }
     return page(request, "console/job.html", context, now)

@@ -176,10 +176,37 @@ SWITCHES: Final[Words] = {  # of dispatch.views.explanation.switch_state
     "not_needed": _("Not needed."),
     "not_taken": _("Not taken: the failure forbids it, or nobody else could."),
 }
-WAITING: Final[Words] = {  # why a queued job has no attempt
-    "waiting_capacity": _("Waiting for a free slot: those who could take it are full."),
-    "no_candidate": _("Waiting: nobody who serves this model can take it right now."),
-    "unseen": _("Queued: the next scan will look at it."),
+WAITING: Final[Words] = {  # of dispatch.waiting.Code: what blocks a job now
+    "dispatcher_silent": _("No dispatcher scans: nothing new begins."),
+    "deadline_passed": _("Its deadline has passed: the next scan ends it."),
+    "set_aside": _("The last look at it failed; it is looked at again within a minute."),
+    "not_looked_at": _("The next scan will look at it."),
+    "model_not_published": _("Its public model is not published."),
+    "no_capable_supply": _("No supply can do what it asks for."),
+    "content_cooldown": _("Its content was refused; it is too early to ask again."),
+    "content_frozen": _("Its content was refused too often; it is not sent there again."),
+    "out_of_service": _("Those who could take it are switched off or draining."),
+    "unhealthy": _("The circuits of those who could take it are open."),
+    "provider_pause": _("Those who could take it have asked us to wait."),
+    "unknown_slots_full": _("Slots with unknown outcome have reached their limit."),
+    "capacity_full": _("No free slot: those who could take it are full."),
+    "cost_limit": _("Those who could take it are above a cost limit."),
+    "tenant_limit": _("As many jobs of its customer run as may at once."),
+    "in_turn": _("Others come first in the fair queue."),
+}
+WAITING_STEPS: Final[Words] = {  # of dispatch.waiting.Step: where it is stopped
+    "dispatcher": _("Dispatcher"),
+    "model": _("Publication"),
+    "capability": _("Hard capability"),
+    "health_and_capacity": _("Health and capacity"),
+    "cost": _("Stability and cost policy"),
+    "queue": _("Fair queue"),
+}
+VERDICTS: Final[Words] = {  # of dispatch.waiting.verdict, with numbers
+    "dispatcher_silent": _("Nothing moves because no dispatcher scans. Waiting: %(waiting)s."),
+    "nothing_waits": _("Nothing is waiting."),
+    "flowing": _("Flowing. Waiting: %(waiting)s."),
+    "blocked": _("Waiting: %(waiting)s. Of these do not move: %(jobs)s. %(reason)s"),
 }
 SETTINGS: Final[Words] = {  # of a normalized request
     "mode": _("Mode"),
@@ -229,6 +256,7 @@ ALERTS: Final[Words] = {
     "unknown_slots_full": _("Slots with unknown outcome have reached their limit."),
     "model_not_published": _("A public model was saved and is not published: its customers are refused."),
     "lease_drift": _("Counted slots and leases disagree."),
+    "queue_drift": _("Counted and waiting jobs of the queue disagree."),
     "replay_difference": _("A stored selection, routed again, comes out differently."),
     "output_lost": _("A generated output could not be stored and is lost."),
     "stuck_attempt": _("An attempt is past its time and its outcome is not known."),

@@ -44,13 +44,17 @@ def test_its_file_opens_for_operators_and_its_snapshot_page_adds_up(engine: Engi
     assert page.count("<tr data-outcome=") == candidates
 
 
-def test_a_job_that_waits_says_for_what(engine: Engine, viewer: Client) -> None:
+def test_a_job_that_waits_says_for_what(
+    engine: Engine, viewer: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("django.utils.timezone.now", lambda: engine.now)
+    engine.step()
     job = engine.job()
     address = f"/console/jobs/{job.public_id}/"
-    assert "Queued: the next scan will look at it." in viewer.get(address).content.decode()
+    assert "The next scan will look at it." in viewer.get(address).content.decode()
     Channel.objects.update(state="disabled")
     bump_revision()
     engine.step()
     text = viewer.get(address).content.decode()
-    assert "Waiting: nobody who serves this model can take it right now." in text
+    assert "Those who could take it are switched off or draining." in text
     assert "An operator disabled the channel." in text
