@@ -30,7 +30,10 @@ WITH due AS (
         WHERE channel_id = wanted.channel AND state IN ({_STATES}) AND next_look_at <= %(now)s
         ORDER BY next_look_at, id LIMIT wanted.room FOR UPDATE SKIP LOCKED) found)
 UPDATE dispatch_attempt attempt SET next_look_at = %(until)s, state_version = state_version + 1
-FROM due WHERE attempt.id = due.id RETURNING attempt.id
+FROM due JOIN dispatch_providerjob job ON job.attempt_id = due.id WHERE attempt.id = due.id
+RETURNING attempt.id, attempt.public_id, attempt.channel_id, attempt.supply_id, attempt.state,
+          attempt.state_version, attempt.created_at, attempt.execution_deadline_at,
+          job.provider_job_id, job.raw_status, job.status, job.quiet_polls
 """  # noqa: S608
 
 # One row after the other, attempt before lease: the order of everybody.
@@ -57,10 +60,28 @@ FROM looked WHERE lease.attempt_id = looked.id AND lease.released_at IS NULL
 
 
 @dataclass(frozen=True, slots=True)
+class Claimed:
+    """An attempt as it was claimed for a poll, and what its provider said last."""
+
+    pk: int
+    public_id: str
+    channel_id: int
+    supply_id: int
+    state: str
+    state_version: int
+    created_at: datetime
+    execution_deadline_at: datetime | None
+    provider_job_id: str
+    raw_status: str
+    status: str
+    quiet_polls: int
+
+
+@dataclass(frozen=True, slots=True)
 class Look:
     """A poll that said nothing new, and when to look again."""
 
-    attempt: Attempt  # as it was claimed
+    attempt: Claimed
     again_at: datetime
     progress: float | None
 
@@ -72,14 +93,13 @@ def channels_due(now: datetime) -> list[int]:
         return [channel for (channel,) in cursor.fetchall()]
 
 
-def claim_due(room: Mapping[int, int], until: datetime, now: datetime) -> list[Attempt]:
-    """At most `room` attempts of each channel, nobody else's until `until`; with what polling needs."""
+def claim_due(room: Mapping[int, int], until: datetime, now: datetime) -> list[Claimed]:
+    """At most `room` attempts of each channel, nobody else's until `until`."""
     channels = list(room)
     with connection.cursor() as cursor:
         rooms = [room[channel] for channel in channels]
         cursor.execute(_CLAIM, {"channels": channels, "rooms": rooms, "until": until, "now": now})
-        claimed = [number for (number,) in cursor.fetchall()]
-    return list(polled().filter(pk__in=claimed))
+        return [Claimed(*row) for row in cursor.fetchall()]
 
 
 def polled() -> QuerySet[Attempt]:

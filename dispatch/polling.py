@@ -4,28 +4,25 @@ They outlive the task that began them, and so do their connections. A supplier t
 channel's few threads for as long as it hangs, and no worker: what it says at last is collected later."""
 
 import os
+import time
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from queue import Empty, SimpleQueue
 
 from django.conf import settings
 
 from catalog.providers.types import PollResult
-from dispatch.models import Attempt
+from dispatch.poll_rows import Claimed
+
+_GATHER_S = 0.02  # for so long others are waited for when one has come in, to be recorded together
 
 
 @dataclass(frozen=True, slots=True)
 class Answered:
-    attempt: Attempt  # as it was claimed
-    poll: Future[PollResult]
-
-    def result(self) -> PollResult:
-        """Raises what broke the asking, which nothing foreseen does."""
-        return self.poll.result()
-
-    def result_or_none(self) -> PollResult | None:
-        return None if self.poll.exception() else self.poll.result()
+    attempt: Claimed
+    result: PollResult | Exception  # what broke the asking, which nothing foreseen does
 
 
 class Polling:
@@ -34,32 +31,44 @@ class Polling:
     def __init__(self, threads: int, per_channel: int) -> None:
         self._threads, self._per_channel = threads, per_channel
         self._pool = ThreadPoolExecutor(threads, thread_name_prefix="poll")
-        self._under_way: dict[Future[PollResult], Attempt] = {}
-
-    def __len__(self) -> int:
-        return len(self._under_way)
+        self._under_way: Counter[int] = Counter()  # by channel
+        self._answers: SimpleQueue[Answered] = SimpleQueue()
 
     def room(self, channels: Sequence[int]) -> Mapping[int, int]:
         """How many polls of each channel may begin; what there is goes round, the first named first."""
-        busy = Counter(attempt.channel_id for attempt in self._under_way.values())
-        free, given = self._threads - len(self), Counter[int]()
-        open_to = [channel for channel in channels if busy[channel] < self._per_channel]
+        free, given = self._threads - self._under_way.total(), Counter[int]()
+        open_to = [channel for channel in channels if self._under_way[channel] < self._per_channel]
         while free > 0 and open_to:
             for channel in open_to[:free]:
                 given[channel] += 1
             free -= len(open_to)
-            open_to = [each for each in open_to if busy[each] + given[each] < self._per_channel]
+            open_to = [each for each in open_to if self._under_way[each] + given[each] < self._per_channel]
         return given
 
-    def begin(self, attempt: Attempt, ask: Callable[[], PollResult]) -> None:
-        self._under_way[self._pool.submit(ask)] = attempt
+    def begin(self, attempt: Claimed, ask: Callable[[], PollResult]) -> None:
+        self._under_way[attempt.channel_id] += 1
+        self._pool.submit(self._ask, attempt, ask)
+
+    def _ask(self, attempt: Claimed, ask: Callable[[], PollResult]) -> None:
+        try:
+            self._answers.put(Answered(attempt, ask()))
+        except Exception as error:  # noqa: BLE001 - told to whoever records it
+            self._answers.put(Answered(attempt, error))
 
     def answered(self, wait_s: float) -> list[Answered]:
         """What has come in since; waits `wait_s` at most for the first."""
-        if not self._under_way:
+        if not self._under_way.total():
             return []
-        done = wait(self._under_way, wait_s, FIRST_COMPLETED).done
-        return [Answered(self._under_way.pop(poll), poll) for poll in done]
+        try:
+            found = [self._answers.get(timeout=wait_s)]
+        except Empty:
+            return []
+        if self._under_way.total() > 1:
+            time.sleep(_GATHER_S)
+        while not self._answers.empty():
+            found.append(self._answers.get())
+        self._under_way.subtract(answer.attempt.channel_id for answer in found)
+        return found
 
 
 _of_process: dict[int, Polling] = {}

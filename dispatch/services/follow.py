@@ -54,11 +54,10 @@ def _ask_due(polling: Polling, now: datetime) -> None:
         return
     claimed = claim_due(room, now + timedelta(seconds=settings.POLL_DEADLINE_S + 10), now)
     # Credentials are opened here, one of each channel: the threads have no database connection.
-    accesses = {attempt.channel_id: attempt.channel for attempt in claimed}
-    opened = {number: _access(channel) for number, channel in accesses.items()}
+    channels = Channel.objects.filter(pk__in={attempt.channel_id for attempt in claimed})
+    accesses = {channel.pk: _access(channel) for channel in channels}
     for attempt in claimed:
-        access, job_id = opened[attempt.channel_id], attempt.provider_job.provider_job_id
-        polling.begin(attempt, partial(_ask, access, job_id))
+        polling.begin(attempt, partial(_ask, accesses[attempt.channel_id], attempt.provider_job_id))
 
 
 def _access(channel: Channel) -> ChannelAccess | PollFailure:
@@ -89,18 +88,21 @@ def _record_all(answers: Sequence[Answered], clock: Callable[[], datetime]) -> N
 
 def _record(answered: Answered, now: datetime) -> None:
     """One answer that can't be recorded keeps no other from being: it is asked for again at the next look."""
+    attempt, result = answered.attempt, answered.result
+    if isinstance(result, Exception):
+        logger.error("A poll broke", exc_info=result, extra={"attempt": attempt.public_id})
+        return
     try:
-        record_poll(answered.attempt, answered.result(), now)
+        record_poll(attempt, result, now)
     except Exception:
-        logger.exception("A poll could not be recorded", extra={"attempt": answered.attempt.public_id})
+        logger.exception("A poll could not be recorded", extra={"attempt": attempt.public_id})
 
 
 def _nothing_new(answered: Answered, now: datetime) -> Look | None:
     """The next look at an attempt of which the provider says what it said before; None where it says more."""
-    attempt, status = answered.attempt, answered.result_or_none()
-    job = attempt.provider_job
+    attempt, status = answered.attempt, answered.result
     if not isinstance(status, JobStatus) or status.status not in STATE_OF_STATUS:
         return None
-    if is_news_of(job, status) or attempt.state == A.CANCEL_REQUESTED or is_past_deadline(attempt, now):
+    if is_news_of(attempt, status) or attempt.state == A.CANCEL_REQUESTED or is_past_deadline(attempt, now):
         return None
-    return Look(attempt, next_look_at(attempt, job.quiet_polls + 1, now), status.progress)
+    return Look(attempt, next_look_at(attempt, attempt.quiet_polls + 1, now), status.progress)

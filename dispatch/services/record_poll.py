@@ -13,7 +13,7 @@ from dispatch import backoff, capacity
 from dispatch.lifecycle import AT_PROVIDER_STATES, AttemptState
 from dispatch.models import Attempt, ProviderEvent, ProviderJob
 from dispatch.moves import Move
-from dispatch.poll_rows import polled
+from dispatch.poll_rows import Claimed, polled
 from dispatch.repository import claim_attempt, keep_event, lock_job_of
 from dispatch.selection_facts import p95_seconds
 from dispatch.services import raise_alerts
@@ -32,18 +32,18 @@ STATE_OF_STATUS = {
 _FORWARD = {A.ACCEPTED: 0, A.PROVIDER_QUEUED: 1, A.RUNNING: 2}
 
 
-def record_poll(attempt: Attempt, result: PollResult, now: datetime) -> None:
+def record_poll(attempt: Attempt | Claimed, result: PollResult, now: datetime) -> None:
     """The one door for what providers say of a job, whether they were asked or called us. Decided on the
     attempt as it stands now: of one that has ended, what is new is kept and changes nothing."""
     with transaction.atomic():
         lock_job_of(attempt.pk)
-        attempt = polled().select_for_update(of=("self",)).get(pk=attempt.pk)
-        if attempt.state not in AT_PROVIDER_STATES:
-            _keep_late(attempt, result, now)
+        present = polled().select_for_update(of=("self",)).get(pk=attempt.pk)
+        if present.state not in AT_PROVIDER_STATES:
+            _keep_late(present, result, now)
         elif isinstance(result, PollFailure):
-            _record_failed_poll(attempt, result, now)
+            _record_failed_poll(present, result, now)
         else:
-            _record_status(attempt, result, now)
+            _record_status(present, result, now)
 
 
 def _keep_late(attempt: Attempt, result: PollResult, now: datetime) -> None:
@@ -95,7 +95,7 @@ def _record_status(attempt: Attempt, status: JobStatus, now: datetime) -> None:
             _continue(attempt, now)
 
 
-def is_news_of(job: ProviderJob, status: JobStatus) -> bool:
+def is_news_of(job: ProviderJob | Claimed, status: JobStatus) -> bool:
     return (job.raw_status, job.status) != (status.raw_status, status.status)
 
 
@@ -173,13 +173,13 @@ def _continue(attempt: Attempt, now: datetime) -> None:
     _look_again(attempt, next_look_at(attempt, attempt.provider_job.quiet_polls, now), now)
 
 
-def next_look_at(attempt: Attempt, quiet_polls: int, now: datetime) -> datetime:
+def next_look_at(attempt: Attempt | Claimed, quiet_polls: int, now: datetime) -> datetime:
     elapsed_s = (now - attempt.created_at).total_seconds()
     p95_s = p95_seconds(attempt.supply_id, now)
     return _spread(attempt, now, backoff.poll_interval_s(attempt.state, quiet_polls, elapsed_s, p95_s))
 
 
-def _spread(attempt: Attempt, now: datetime, wait_s: float) -> datetime:
+def _spread(attempt: Attempt | Claimed, now: datetime, wait_s: float) -> datetime:
     """With jitter; however long a provider wants to be left alone, its deadline is not slept through."""
     at = now + timedelta(seconds=backoff.jittered(wait_s, random.random()))  # noqa: S311 - spreads load
     deadline = attempt.execution_deadline_at
@@ -191,7 +191,7 @@ def _look_again(attempt: Attempt, at: datetime, now: datetime) -> None:
         capacity.hold_until_look(attempt, at, now)
 
 
-def is_past_deadline(attempt: Attempt, now: datetime) -> bool:
+def is_past_deadline(attempt: Attempt | Claimed, now: datetime) -> bool:
     deadline = attempt.execution_deadline_at
     return attempt.state != A.OUTCOME_UNCERTAIN and deadline is not None and now >= deadline
 

@@ -15,6 +15,16 @@ def serve(unit: Callable[[], object], **told: Any) -> None:
         _say(_measured(unit, float(line)))
 
 
+def serve_batches(batch: Callable[[], int], **told: Any) -> None:
+    """As `serve`, of units that come many at a time: `batch` says how many it did. One batch at least."""
+    _say(told)
+    for line in sys.stdin:
+        began, cpu_began, units = monotonic(), process_time(), 0
+        while not units or monotonic() - began < float(line):
+            units += batch()
+        _say({"units": units, "cpu_s": process_time() - cpu_began, "wall_s": monotonic() - began})
+
+
 def _measured(unit: Callable[[], object], seconds: float) -> dict[str, float]:
     began, cpu_began = monotonic(), process_time()
     ends = [began]

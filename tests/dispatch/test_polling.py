@@ -1,0 +1,215 @@
+"""How jobs are followed: in time, whatever another supplier does, and never backwards."""
+
+import time
+from datetime import timedelta
+from itertools import pairwise
+from typing import Any
+
+import pytest
+from django.conf import LazySettings
+from django.db import connection
+from django.test.utils import CaptureQueriesContext
+
+from catalog.models import Channel
+from dispatch import live_catalogue, polling, selection_facts, tasks
+from dispatch.backoff import poll_interval_s
+from dispatch.lifecycle import AttemptState
+from dispatch.models import Attempt, CapacityLease, Job, ProviderEvent, ProviderJob
+from dispatch.poll_rows import Claimed
+from dispatch.polling import Polling
+from health.models import Alert, SupplyHealth
+from tests.engine import Engine
+from tests.factories import NOW
+
+A = AttemptState
+BEIJING = "beijing-account-key"
+
+
+def script(engine: Engine, call: str, times: int | None = None, account: str = "", **do: Any) -> None:
+    rule: dict[str, Any] = {"when": {"call": call, "account": account}, "do": do}
+    engine.simulator.script({"rules": [rule if times is None else {**rule, "times": times}]})
+
+
+def at(engine: Engine, channel: str) -> Job:
+    """A job that only this channel may take, at the provider."""
+    Channel.objects.filter(slug=channel).update(state="enabled")
+    Channel.objects.exclude(slug=channel).update(state="disabled")
+    live_catalogue._kept.clear()
+    job = engine.job()
+    engine.drain()
+    return job
+
+
+def provider_job(job: Job) -> ProviderJob:
+    return ProviderJob.objects.get(attempt__job=job)
+
+
+def next_look_s(engine: Engine, job: Job) -> float:
+    at = Attempt.objects.get(job=job).next_look_at
+    assert at is not None
+    return (at - engine.now).total_seconds()
+
+
+def poll_at_its_time(engine: Engine, job: Job) -> None:
+    engine.now = max(engine.now, Attempt.objects.get(job=job).next_look_at or engine.now)
+    tasks.poll()
+
+
+def claimed(channel: int) -> Claimed:
+    return Claimed(1, "att_1", channel, 1, "running", 1, NOW, None, "cgt-1", "running", "running", 0)
+
+
+def test_threads_go_round_and_no_channel_takes_more_than_its_own() -> None:
+    five = Polling(threads=5, per_channel=3)
+    assert five.room([1, 2]) == {1: 3, 2: 2}
+    assert five.room([1]) == {1: 3}
+    assert sum(five.room([1, 2, 3, 4, 5, 6, 7]).values()) == 5
+    gate: list[int] = []
+    for _ in range(3):
+        five.begin(claimed(1), lambda: time.sleep(0.2) or gate.append(1))  # type: ignore[arg-type, func-returns-value]
+    assert five.room([1, 2]) == {2: 2}
+    while len(gate) < 3:
+        five.answered(1)
+    five.answered(1)
+    assert five.room([1]) == {1: 3}
+
+
+def test_a_supplier_that_hangs_delays_no_other(engine: Engine, settings: LazySettings) -> None:
+    """Fault 25: for as long as it hangs it has its own threads, and the worker goes home."""
+    settings.POLL_DEADLINE_S, settings.POLL_THREADS, settings.POLL_THREADS_PER_CHANNEL = 4, 6, 3
+    polling.forget_polls()
+    others = [at(engine, "ark-singapore") for _ in range(3)]
+    hanging = [at(engine, "ark-beijing") for _ in range(5)]
+    script(engine, "status", account=BEIJING, answer="hang")
+    engine.now += timedelta(seconds=10)
+    began = time.monotonic()
+    while [job for job in others if engine.attempts(job) == [A.ACCEPTED]]:
+        tasks.poll()
+    assert time.monotonic() - began < settings.POLL_DEADLINE_S, "nobody waited for the one that hangs"
+    assert {engine.attempts(job)[0] for job in others} == {A.GENERATED}
+    assert {provider_job(job).polls for job in hanging} == {0}
+    while not ProviderJob.objects.filter(attempt__job__in=hanging, failed_polls_in_a_row=1).exists():
+        tasks.poll()
+    assert time.monotonic() - began >= settings.POLL_DEADLINE_S
+    assert {engine.attempts(job)[0] for job in hanging} == {A.ACCEPTED}
+    assert not SupplyHealth.objects.exclude(state="healthy").exists(), "a poll opens no circuit"
+    engine.simulator.script({"rules": [{"when": {"call": "status"}, "do": {}}]})
+    engine.finish(*hanging, *others)
+
+
+def test_polls_that_say_nothing_new_are_recorded_together(engine: Engine) -> None:
+    script(engine, "submit", queue_s=0, run_s=500)
+    jobs = [engine.job() for _ in range(5)]
+    engine.run(20)
+    before = {row.pk: (row.polls, row.quiet_polls) for row in ProviderJob.objects.all()}
+    versions = dict(Attempt.objects.values_list("pk", "state_version"))
+    engine.now += timedelta(seconds=40)
+    with CaptureQueriesContext(connection) as asked:
+        tasks.poll()
+    writing = ("UPDATE", "WITH", "INSERT")
+    writes = [query["sql"] for query in asked if query["sql"].lstrip().startswith(writing)]
+    assert len(writes) <= 6, writes  # the bell's answer, claims, and what was said: few for all of them
+    for row in ProviderJob.objects.all():
+        assert (row.polls, row.quiet_polls) == tuple(count + 1 for count in before[row.pk])
+        assert row.polled_at == engine.now
+    for attempt in Attempt.objects.all():
+        assert attempt.state_version == versions[attempt.pk] + 2
+        assert attempt.next_look_at is not None
+        wait_s = poll_interval_s("running", provider_job(attempt.job).quiet_polls)
+        assert (attempt.next_look_at - engine.now).total_seconds() == pytest.approx(wait_s, rel=0.2)
+    assert len(set(Attempt.objects.values_list("next_look_at", flat=True))) == len(jobs), "not all at once"
+    assert not CapacityLease.objects.filter(released_at=None, expires_at__lte=engine.now).exists()
+
+
+def test_a_provider_is_left_alone_for_as_long_as_it_asks_but_not_past_the_deadline(engine: Engine) -> None:
+    """503 with Retry-After, failures without one, and one of a day."""
+    script(engine, "submit", run_s=9_000)
+    job = engine.job()
+    engine.drain()
+    script(engine, "status", times=1, error="ServerOverloaded", status=503, retry_after="200")
+    poll_at_its_time(engine, job)
+    assert 160 <= next_look_s(engine, job) <= 240
+    script(engine, "status", times=2, error="InternalServiceError")
+    for waits in ((16, 24), (32, 48)):
+        poll_at_its_time(engine, job)
+        assert waits[0] <= next_look_s(engine, job) <= waits[1]
+    script(engine, "status", times=1, error="ServerOverloaded", status=429, retry_after="86400")
+    poll_at_its_time(engine, job)
+    attempt = Attempt.objects.get(job=job)
+    assert attempt.next_look_at == attempt.execution_deadline_at
+    poll_at_its_time(engine, job)
+    assert engine.attempts(job) == [A.OUTCOME_UNCERTAIN]
+    assert Alert.objects.get(code="stuck_attempt").resolved_at is None
+    engine.finish(job, within_s=10_000)
+    assert job.state == "failed", "half an hour later it is given up"
+    assert Alert.objects.get(code="stuck_attempt").resolved_at is not None
+
+
+def test_a_task_that_is_not_found_once_goes_on_and_three_times_is_uncertain(engine: Engine) -> None:
+    """Fault 30; and what turns up again is delivered."""
+    once, lost = engine.job(), engine.job()
+    engine.drain()
+    for job, times in ((once, 1), (lost, 3)):
+        reference = Attempt.objects.get(job=job).client_request_key
+        rule = {"when": {"call": "status", "reference": reference}, "times": times}
+        engine.simulator.script({"rules": [{**rule, "do": {"error": "ResourceNotFound"}}]})
+    engine.now += timedelta(seconds=3)
+    tasks.poll()
+    assert provider_job(once).not_found_in_a_row == provider_job(lost).not_found_in_a_row == 1
+    assert engine.attempts(once) == engine.attempts(lost) == [A.ACCEPTED]
+    for _ in range(2):
+        engine.now += timedelta(seconds=50)
+        tasks.poll()
+    assert engine.attempts(lost) == [A.OUTCOME_UNCERTAIN]
+    assert provider_job(once).not_found_in_a_row == 0
+    assert CapacityLease.objects.get(attempt__job=lost, released_at=None).state == "unknown"
+    engine.finish(once, lost)
+    assert (once.state, lost.state) == ("succeeded", "succeeded")
+    assert engine.attempts(lost) == [A.SUCCEEDED], "no second attempt while nobody knew"
+    assert Alert.objects.get(code="stuck_attempt").resolved_why == "the provider says succeeded"
+
+
+def test_a_provider_that_goes_back_moves_nothing_back(engine: Engine) -> None:
+    """Fault 29: `queued` after `running` is kept, and an unknown word is told once."""
+    words = ["running", "queued", "queued", "polishing", "polishing", "running", "succeeded"]
+    script(engine, "submit", sequence=[[20 * number, word] for number, word in enumerate(words)])
+    job = engine.job()
+    engine.drain()
+    seen = []
+    for number in range(6):
+        engine.now = NOW + timedelta(seconds=20 * number + 5)
+        Attempt.objects.filter(job=job).update(next_look_at=engine.now)
+        tasks.poll()
+        seen.append(engine.attempts(job)[0])
+    assert seen == [A.RUNNING] * 6
+    events = ProviderEvent.objects.filter(attempt__job=job, kind="poll").order_by("id")
+    assert list(events.values_list("outcome", flat=True)) == [
+        "running",
+        "provider_queued",
+        "unknown",
+        "running",
+    ]
+    assert Alert.objects.filter(code="unknown_provider_status").count() == 1
+    engine.finish(job)
+    assert job.state == "succeeded"
+
+
+def test_the_pace_of_polls_follows_how_long_the_supply_takes(engine: Engine) -> None:
+    first = engine.job()
+    engine.finish(first)
+    selection_facts._kept_p95.clear()
+    supply = Attempt.objects.get(job=first).supply_id
+    assert selection_facts.p95_seconds(supply, engine.now) is not None
+    selection_facts._kept_p95[supply] = (engine.now, 100)
+    script(engine, "submit", queue_s=0, run_s=500)
+    job = engine.job()
+    engine.run(12, step_s=3)
+    created_at = Attempt.objects.get(job=job).created_at
+    looks = []
+    while (engine.now - created_at).total_seconds() < 200:
+        poll_at_its_time(engine, job)
+        selection_facts._kept_p95[supply] = (engine.now, 100)
+        looks.append((engine.now - created_at).total_seconds())
+    about = [look for look in looks if 80 <= look <= 150]
+    assert len(about) >= 5, looks
+    assert max(later - earlier for earlier, later in pairwise(about)) <= 12
