@@ -11,6 +11,7 @@ import pytest
 from django.db import connections
 from pytest_django.live_server_helper import LiveServer
 
+from billing.services.issue_key import issue_key
 from dispatch.models import CapacityLease, Job
 from tests.engine import IMAGE, VIDEO, Engine
 
@@ -18,10 +19,9 @@ from tests.engine import IMAGE, VIDEO, Engine
 def post_and_hang_up(engine: Engine, server: LiveServer, path: str, body: Mapping[str, Any]) -> None:
     """The whole request is sent; nobody stays for the answer."""
     address = urlsplit(server.url)
-    content = json.dumps(body).encode()
-    secret = engine.api._credentials["HTTP_AUTHORIZATION"]
+    content, secret = json.dumps(body).encode(), issue_key(engine.customer)[1].secret
     head = (
-        f"POST {path} HTTP/1.1\r\nHost: {address.netloc}\r\nAuthorization: {secret}\r\n"
+        f"POST {path} HTTP/1.1\r\nHost: {address.netloc}\r\nAuthorization: Bearer {secret}\r\n"
         "Idempotency-Key: dropped\r\nContent-Type: application/json\r\n"
         f"Content-Length: {len(content)}\r\n\r\n"
     )

@@ -15,7 +15,10 @@ from tests.dispatch.test_api import problem
 from tests.engine import IMAGE, VIDEO, Engine
 
 Post = Callable[..., Any]
-CALLS = {"/api/v1/jobs/": (VIDEO, 201), "/api/v1/images/": (IMAGE, 200)}
+CALLS: dict[str, tuple[dict[str, Any], int]] = {
+    "/api/v1/jobs/": (VIDEO, 201),
+    "/api/v1/images/": (IMAGE, 200),
+}
 
 
 @pytest.fixture(params=CALLS, ids=lambda path: path.split("/")[-2])
