@@ -94,13 +94,22 @@ def cost_in_doubt(attempt: Attempt, cost: Cost, now: datetime) -> None:
 
 
 def of_selections(last: Iterable[tuple[Job, tuple[str, ...]]], now: datetime) -> None:
-    """The alerts of each model's last decision."""
+    """The alerts of each model's last decision; what ended of all of them ends in one statement."""
+    ended = []
     for job, codes in last:
-        of_model(job.public_model.slug, codes, {"job": job.public_id}, now)
+        ended += _raised_of_model(job.public_model.slug, codes, {"job": job.public_id}, now)
+    _end_of_models(ended, now)
 
 
 def of_model(slug: str, codes: tuple[str, ...], details: dict[str, str], now: datetime) -> None:
     """Those of the model that its last decision does not carry have ended."""
+    _end_of_models(_raised_of_model(slug, codes, details, now), now)
+
+
+def _raised_of_model(
+    slug: str, codes: tuple[str, ...], details: dict[str, str], now: datetime
+) -> list[str]:
+    """The keys of those that the decision does not carry."""
     ended = []
     for code in OF_SELECTION:
         key = f"{code}:{slug}"
@@ -108,7 +117,11 @@ def of_model(slug: str, codes: tuple[str, ...], details: dict[str, str], now: da
             raise_alert(code, subject=f"model:{slug}", dedupe_key=key, details=details, now=now)
         else:
             ended.append(key)
-    resolve_alerts(ended, "the model's next selection was without it", now)
+    return ended
+
+
+def _end_of_models(keys: list[str], now: datetime) -> None:
+    resolve_alerts(keys, "the model's next selection was without it", now)
 
 
 def unknown_slots_full(found: Mapping[str, UnknownSlots], now: datetime) -> None:

@@ -58,6 +58,8 @@ def serve_queue(now: datetime) -> Served:
         verdicts = look_at_lots(lots, jobs, catalogue, seen, batch, now)
         if not verdicts.open:
             _write(batch, verdicts, None, None, now)
+            slots = unknown_slots(catalogue, models.values(), seen.occupancy)
+            raise_alerts.unknown_slots_full(slots, now)
             return Served(0, 0)
         open_models = {verdicts.lots[lot].public_model_id for lot in verdicts.open}
         facts = read_facts(catalogue, [models[model] for model in open_models], set(), now)
@@ -65,7 +67,7 @@ def serve_queue(now: datetime) -> Served:
         serving = Serving(state, verdicts, facts, catalogue, batch, now)
         serving.run()
         _write(batch, verdicts, facts, state, now)
-        slots = unknown_slots(catalogue, [models[model] for model in open_models], facts.occupancy)
+        slots = unknown_slots(catalogue, models.values(), {**seen.occupancy, **facts.occupancy})
         raise_alerts.unknown_slots_full(slots, now)
     return Served(len(batch.attempts), serving.looked_at)
 
