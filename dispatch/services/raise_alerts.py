@@ -106,9 +106,7 @@ def of_model(slug: str, codes: tuple[str, ...], details: dict[str, str], now: da
     _end_of_models(_raised_of_model(slug, codes, details, now), now)
 
 
-def _raised_of_model(
-    slug: str, codes: tuple[str, ...], details: dict[str, str], now: datetime
-) -> list[str]:
+def _raised_of_model(slug: str, codes: tuple[str, ...], details: dict[str, str], now: datetime) -> list[str]:
     """The keys of those that the decision does not carry."""
     ended = []
     for code in OF_SELECTION:
