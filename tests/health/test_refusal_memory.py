@@ -15,7 +15,7 @@ from health.services.end_outlived_refusals import end_outlived_refusals
 from health.services.lift_refusal import lift_refusal
 from health.services.record_refusal import record_refusal
 from health.services.settle_probe import settle_probe
-from tests.factories import NOW, ChannelFactory, SupplyFactory
+from tests.factories import NOW, CapabilityVersionFactory, ChannelFactory, SupplyFactory
 from tests.health.evidence import OPERATOR
 
 pytestmark = pytest.mark.django_db
@@ -52,6 +52,22 @@ def test_asked_for_two_days_a_provider_sees_the_same_bytes_four_times(supply: Su
     ]
     assert sent == [0, 15, 75, 435]  # at once, then 15 min, 1 h and 6 h after the last real refusal
     assert not try_at(supply, "att_late", NOW + timedelta(hours=148))
+
+
+def test_for_a_hundred_hours_more_skipped_jobs_move_nothing_until_the_capability_version_changes(
+    supply: Supply,
+) -> None:
+    for number, minute in enumerate((0, 15, 75, 435)):
+        assert try_at(supply, f"att_{number}", NOW + timedelta(minutes=minute))
+    frozen = RefusalRecord.objects.values().get()
+    skipped = [NOW + timedelta(minutes=435, hours=hour) for hour in range(101)]
+    assert not any(try_at(supply, f"att_{at:%d%H}", at) for at in skipped)
+    assert RefusalRecord.objects.values().get() == frozen
+    supply.capability_version = CapabilityVersionFactory(supply=supply)
+    supply.save()
+    assert try_at(supply, "att_new", skipped[-1])
+    told = Alert.objects.filter(subject=f"refusal:{frozen['public_id']}").order_by("pk")
+    assert [alert.severity for alert in told] == ["warning", "critical"]
 
 
 def test_operators_hear_of_the_first_refusal_and_of_the_freeze_and_of_nothing_between(supply: Supply) -> None:
