@@ -17,9 +17,7 @@ OF_MODEL: Final = ("degradation", "emergency_override", "disclosure")
 OF_BINDING: Final = ("bound", "tier", "priority", "enabled", "rule")
 POLICY: Final = "policy:"
 # Parameters whose value nothing reads yet, and the currency that recorded amounts are in, are no fields.
-_NOT_EDITED: Final = frozenset(
-    {"currency", "stats_window_s", "sync_total_timeout_s", "max_platform_loss_micros"}
-)
+_NOT_EDITED: Final = frozenset({"currency", "stats_window_s", "max_platform_loss_micros"})
 PARAMETERS: Final = tuple(each.name for each in dataclass_fields(Policy) if each.name not in _NOT_EDITED)
 ON: Final = "on"
 

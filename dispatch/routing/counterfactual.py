@@ -5,14 +5,21 @@ Every change that is told was tried: the round is routed again with it, and all 
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
-from typing import Final, Literal
+from typing import Final, Literal, cast
 
 from billing.money import MICROS, written
 from catalog.policy import PRIORITY_MAX
 from dispatch.routing import filters, guardrails
 from dispatch.routing.explain import Note
 from dispatch.routing.router import route
-from dispatch.routing.supposed import healthier, with_candidate, with_free, with_quote, without_slots
+from dispatch.routing.supposed import (
+    Supposition,
+    healthier,
+    with_candidate,
+    with_free,
+    with_quote,
+    without_slots,
+)
 from dispatch.routing.types import Candidate, Decision, Finding, Health, RoutingInput
 
 # What a circuit may become, nearest to `disabled` first, with the successes that a recovery counts.
@@ -49,6 +56,19 @@ class Change:
     before: int | str | None
     after: int | str
     note: Note
+
+    @property
+    def supposition(self) -> Supposition:
+        """The same change as the simulator takes it."""
+        if self.kind == "health":
+            successes = int(str(self.note.values["successes"]))
+            return Supposition(self.subject, health=cast(Health, self.after), recovery_successes=successes)
+        after = int(self.after)
+        if self.kind == "priority":
+            return Supposition(self.subject, priority=after)
+        if self.kind == "slots":
+            return Supposition(self.subject, free=after)
+        return Supposition(self.subject, quote=after)
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,6 +17,7 @@ from django.utils.translation import gettext_lazy, ngettext, pgettext
 from dispatch.queries.needs import CAP
 from dispatch.views import icons
 from dispatch.views import vocabulary as words
+from dispatch.views.access import MATRIX, ROLES
 
 register = template.Library()
 
@@ -345,6 +346,13 @@ def capped(number: int) -> str:
 @register.filter
 def pretty_json(value: Any) -> str:
     return json.dumps(value, ensure_ascii=False, indent=2, sort_keys=True)
+
+
+@register.filter
+def roles_for(action: object) -> str:
+    """The roles that allow an action, in their order; empty for what is no action."""
+    allowed = MATRIX.get(str(action), frozenset())
+    return ", ".join(role for role in ROLES if role in allowed)
 
 
 @register.simple_tag

@@ -8,7 +8,7 @@ from django.views.decorators.http import require_safe
 
 from dispatch.models import SelectionRound
 from dispatch.queries import job_story
-from dispatch.routing.counterfactual import Change, NotBound
+from dispatch.routing.counterfactual import NotBound
 from dispatch.routing.replay import ReplayError
 from dispatch.services.why_not import why_not
 from dispatch.views.access import requires
@@ -48,10 +48,5 @@ def _why_not(found: SelectionRound, supply: str) -> dict[str, Any]:
         answer = why_not(found, supply, timezone.now())
     except (NotBound, ReplayError) as error:
         return {"why_not": supply, "cannot_say": str(error)}
-    tried = [(change.note, _tried(found, change)) for change in answer.changes]
+    tried = [(change.note, simulator_address(found, change.supposition)) for change in answer.changes]
     return {"why_not": supply, "answer": answer, "tried": tried}
-
-
-def _tried(found: SelectionRound, change: Change) -> str:
-    successes = int(str(change.note.values.get("successes", 0)))
-    return simulator_address(found, change.kind, change.subject, change.after, successes)

@@ -262,12 +262,18 @@ def _handle(key: str, query: QueryDict) -> Handle:
     return Handle(key, *(query.get(f"{name} {key}", "") for name in ("priority", "health", "free", "quote")))
 
 
-def simulator_address(row: SelectionRound, kind: str, key: str, after: int | str, successes: int) -> str:
-    """Where one change of a recorded round is tried: of dispatch.routing.counterfactual."""
-    name = {"priority": "priority", "health": "health", "slots": "free", "price": "quote"}[kind]
+def simulator_address(row: SelectionRound, told: Supposition) -> str:
+    """Where one change of a recorded round is tried."""
+    health = next((name for name, of in _HEALTH.items() if of == (told.health, told.recovery_successes)), "")
+    values = {
+        "priority": told.priority,
+        "health": health or None,
+        "free": told.free,
+        "quote": None if told.quote is None else written(told.quote),
+    }
     query = QueryDict(mutable=True)
     query["round"] = row.public_id
-    percent = {2: 25, 3: 50, 4: 75}.get(successes)
-    value = written(after) if kind == "price" and isinstance(after, int) else str(after)
-    query[f"{name} {key}"] = f"{value}-{percent}" if after == "recovering" and percent else value
+    for name, value in values.items():
+        if value is not None:
+            query[f"{name} {told.key}"] = str(value)
     return f"{reverse('simulator')}?{query.urlencode()}"

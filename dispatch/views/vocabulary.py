@@ -84,11 +84,6 @@ LIFECYCLES: Final[Words] = {
     "stable": _("stable"),
     "deprecated": _("deprecated"),
 }
-ADMIN_STATES: Final[Words] = {
-    "enabled": _("switched on"),
-    "draining": _("draining"),
-    "disabled": _("switched off"),
-}
 SEVERITIES: Final[Words] = {"critical": _("Critical"), "warning": _("Warning"), "info": _("Information")}
 INPUTS: Final[Words] = {
     "reference_images": _("reference images"),

@@ -13,12 +13,14 @@ from django.template.loader import get_template, render_to_string
 from django.utils import translation
 
 from billing.models import CreditEntry, ProviderUsageEntry
-from catalog.models import Modality, Tier
+from catalog.models import DegradationMode, Lifecycle, Modality, Tier
+from dispatch import gates
+from dispatch.drafting import fields, notices, reading
 from dispatch.lifecycle import AttemptState, JobState
 from dispatch.models import ProviderEvent, ServiceClass
 from dispatch.queries.timeline import PHASES
-from dispatch.routing import explain, reasons
-from dispatch.views import vocabulary
+from dispatch.routing import counterfactual, explain, reasons
+from dispatch.views import model_sentences, model_words, vocabulary
 from dispatch.views.sentences import EXPLANATION
 from health.alerts import SEVERITIES
 from health.models import STATES, AlertDelivery
@@ -42,6 +44,10 @@ FAMILIES: dict[str, Iterable[object]] = {
     "PHASES": list(PHASES),
     "ROUND_OUTCOMES": sorted(explain.OUTCOMES),
     "ORDERS": sorted(explain.ORDERS),
+    "MODEL_STATES": ["draft", "enabled", "published", "saved", "withdrawn"],
+    "LIFECYCLES": Lifecycle.values,
+    "DEGRADATION": DegradationMode.values,
+    "TIER_TITLES": Tier.values,
 }
 
 
@@ -75,11 +81,39 @@ def test_the_explanations_sentences_are_those_that_the_router_speaks() -> None:
         assert not [each for each in EXPLANATION if translation.gettext(each).isascii()]
 
 
+def test_the_sentences_about_models_are_those_that_the_rules_speak() -> None:
+    assert set(model_sentences.FAULTS) == set(reading.FAULTS)
+    assert set(model_sentences.NOTICES) == set(notices.NOTICES)
+    written = _texts_in(Path(gates.__file__))
+    assert _sentences_in_calls(Path(gates.__file__)) <= set(model_sentences.GATES) <= written
+    assert set(model_sentences.WHY_NOT) == {
+        text for text in _texts_in(Path(counterfactual.__file__)) if text.startswith("{loser} would have won")
+    }
+    with translation.override("zh-hans"):
+        said = {each for name, of in vars(model_sentences).items() if name.isupper() for each in of}
+        assert not [each for each in said - {"{problem}"} if translation.gettext(each).isascii()]
+
+
+def test_every_parameter_and_field_that_is_edited_has_words() -> None:
+    assert set(fields.PARAMETERS) <= set(model_words.WORDS)
+    assert set(fields.PARAMETERS) == {name for _title, names in model_words.GROUPS for name in names}
+    assert set(fields.OF_BINDING) == set(model_words.BINDING_FIELDS)
+    assert set(fields.OF_MODEL) == set(model_words.MODEL_FIELDS)
+    with translation.override("zh-hans"):
+        words = [text for each in model_words.WORDS.values() for text in (each.label, each.help)]
+        assert not [text for text in words if str(text).isascii()]
+
+
 def _sentences_in_calls(module: Path) -> set[str]:
     """The sentences given as they are to Note and _money."""
     calls = (node for node in ast.walk(ast.parse(module.read_text())) if isinstance(node, ast.Call))
     first = (call.args[0] for call in calls if getattr(call.func, "id", "") in ("Note", "_money"))
     return {str(arg.value) for arg in first if isinstance(arg, ast.Constant)}
+
+
+def _texts_in(module: Path) -> set[str]:
+    tree = ast.walk(ast.parse(module.read_text()))
+    return {node.value for node in tree if isinstance(node, ast.Constant) and isinstance(node.value, str)}
 
 
 def test_the_catalogue_of_translations_has_no_gap_and_no_guess() -> None:
