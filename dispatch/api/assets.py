@@ -1,5 +1,6 @@
 """`/api/v1/assets/`: upload a reference once, use its id in jobs; and the signed door for providers."""
 
+import logging
 from typing import Any
 
 from django.db.models import QuerySet
@@ -22,6 +23,9 @@ from dispatch.outputs.fetching import Fetched
 from dispatch.outputs.ranges import suffix_of
 from dispatch.representation import time_as_json
 from dispatch.services.store_asset import store_asset
+
+logger = logging.getLogger(__name__)
+_NOWHERE = "This address leads nowhere, or no longer does."
 
 
 class AssetCursor(CursorPagination):
@@ -136,5 +140,9 @@ class AssetFile(APIView):
             else None
         )
         if asset is None or suffix != suffix_of(asset.content_type):
-            raise UnknownAsset("This address leads nowhere, or no longer does.")
-        return file_response(request, asset)
+            raise UnknownAsset(_NOWHERE)
+        try:
+            return file_response(request, asset)
+        except FileNotFoundError as error:
+            logger.exception("An uploaded file is missing", extra={"asset": asset.public_id})
+            raise UnknownAsset(_NOWHERE) from error

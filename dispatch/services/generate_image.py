@@ -37,6 +37,7 @@ from dispatch.words import customer_error
 logger = logging.getLogger(__name__)
 A = AttemptState
 IMAGES = "images"  # the call that a key is scoped to
+MOST_ATTEMPTS = 2
 WATCH_EVERY_S = 0.25
 USUAL_WHILE_S = 15  # half of a circuit's first cooldown
 UNKNOWN_WORDS = (
@@ -169,7 +170,10 @@ def _tell_operators(draft: Job, look: Look, now: datetime) -> None:
 
 def _execute(job: Job, clock: Callable[[], datetime]) -> None:
     """Sends the attempt, and the one that may come after it."""
-    while (attempt := _ready_attempt(job)) is not None:
+    for _ in range(MOST_ATTEMPTS):
+        attempt = _ready_attempt(job)
+        if attempt is None:
+            return
         submit(attempt, clock, until=job.dispatch_deadline_at)
         _place_again(job, clock())
 

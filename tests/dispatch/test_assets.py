@@ -132,7 +132,7 @@ def test_a_picture_goes_inline_where_we_have_no_public_address(engine: Engine, p
 
 
 def test_a_file_goes_by_a_signed_address_that_ends(
-    engine: Engine, settings: Any, png: bytes, mp4: bytes
+    engine: Engine, settings: Any, media: Path, png: bytes, mp4: bytes
 ) -> None:
     settings.PUBLIC_URL = "https://frameyard.example/"
     image, video = upload(engine, png).json()["id"], upload(engine, mp4).json()["id"]
@@ -157,6 +157,9 @@ def test_a_file_goes_by_a_signed_address_that_ends(
         path.split("?")[0],
     ):
         assert problem(provider.get(spoilt)) == (404, "asset_not_found")
+    MediaStore(media).remove(Asset.objects.get(public_id=video).path)
+    gone = urls[1].removeprefix("https://frameyard.example")
+    assert problem(provider.get(gone)) == (404, "asset_not_found")
     engine.run(73 * 3600, step_s=73 * 3600)
     assert problem(provider.get(path)) == (404, "asset_not_found")
 
