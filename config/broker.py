@@ -26,6 +26,11 @@ batches_taken = multiprocessing.RawValue("L", 0)
 _ENQUEUE = """
 WITH task AS (INSERT INTO django_q_ormq (key, payload, lock) VALUES (%s, %s, clock_timestamp()) RETURNING id)
 SELECT id, pg_notify(%s, '') FROM task"""
+_ENQUEUE_MANY = """
+WITH tasks AS (
+    INSERT INTO django_q_ormq (key, payload, lock)
+    SELECT %s, payload, clock_timestamp() FROM unnest(%s::text[]) AS payload RETURNING id)
+SELECT count(*), pg_notify(%s, '') FROM tasks"""
 _TAKE = """
 UPDATE django_q_ormq SET lock = clock_timestamp() + make_interval(secs => %s)
 WHERE id IN (
@@ -45,6 +50,12 @@ class ListeningBroker(ORM):
         with connection.cursor() as cursor:
             cursor.execute(_ENQUEUE, [self.list_key, task, _channel(self.list_key)])
             return int(cursor.fetchone()[0])
+
+    def enqueue_many(self, tasks: list[str]) -> None:
+        """As many at once, by one statement and one word."""
+        if tasks:
+            with connection.cursor() as cursor:
+                cursor.execute(_ENQUEUE_MANY, [self.list_key, tasks, _channel(self.list_key)])
 
     def dequeue(self) -> list[tuple[int, str]] | None:
         """Id and payload of each task that was taken; None after a wait, to be called again."""

@@ -5,11 +5,13 @@ from collections.abc import Iterable
 from datetime import datetime
 
 from django.db.models import Count
-from django_q.tasks import async_task
 
+from billing.models import ApiKey
+from catalog.models import PublicModel
 from dispatch import capacity
 from dispatch.models import Attempt, CapacityLease, Job, SelectionCount, SelectionRound
 from dispatch.repository import look_again, start_jobs
+from dispatch.ringing import ring_all
 from dispatch.selection_facts import SelectionFacts
 from dispatch.services.look_at_job import Batch, started_columns
 
@@ -22,12 +24,22 @@ def locked_jobs(batch: Batch, ids: Iterable[int]) -> dict[int, Job]:
     """Those that nobody else holds, with what a look needs; the batch knows their rounds then."""
     jobs = list(
         Job.objects.select_for_update(skip_locked=True, of=("self",))
-        .select_related("customer", "api_key__customer", "public_model__policy")
+        .defer("first_answer", "metadata")
         .prefetch_related("attempts__supply")
         .filter(pk__in=list(ids))
     )
+    _give_their_rows(jobs)
     know_rounds(batch, jobs)
     return {job.pk: job for job in jobs}
+
+
+def _give_their_rows(jobs: Iterable[Job]) -> None:
+    """Many jobs share a key and a model: one row of each for all of them, not one for each job."""
+    keys = ApiKey.objects.select_related("customer").in_bulk({job.api_key_id for job in jobs})
+    models = PublicModel.objects.select_related("policy").in_bulk({job.public_model_id for job in jobs})
+    for job in jobs:
+        job.api_key, job.public_model = keys[job.api_key_id], models[job.public_model_id]
+        job.customer = job.api_key.customer
 
 
 def know_rounds(batch: Batch, jobs: Iterable[Job]) -> None:
@@ -59,8 +71,8 @@ def write_batch(batch: Batch, facts: SelectionFacts | None, now: datetime) -> No
         SelectionCount.objects.bulk_update(batch.counts.values(), ["number"])
     start_jobs([(job, started_columns(job, decision)) for job, decision in batch.started], now)
     look_again(batch.waits)
-    for attempt in batch.attempts:
-        if not attempt.job.synchronous:  # else the thread of its own request sends it
-            async_task("dispatch.tasks.submit", attempt.pk, cluster="traffic")
+    # Of a synchronous job the thread of its own request sends it.
+    to_send = [attempt.pk for attempt in batch.attempts if not attempt.job.synchronous]
+    ring_all("dispatch.tasks.submit", to_send, cluster="traffic")
     for ending in batch.endings:
         ending()

@@ -1,0 +1,31 @@
+"""Rings one task for many rows by one statement, in the caller's transaction."""
+
+from collections.abc import Iterable
+
+from django_q.brokers import get_broker
+from django_q.tasks import async_task
+
+
+class _Collector:
+    """Stands for a broker, and only keeps what it is given."""
+
+    def __init__(self, list_key: str) -> None:
+        self.list_key = list_key
+        self.packages: list[str] = []
+
+    def enqueue(self, package: str) -> int:
+        self.packages.append(package)
+        return len(self.packages)
+
+
+def ring_all(task: str, ids: Iterable[int], cluster: str) -> None:
+    """As `async_task(task, id, cluster=cluster)` for each; one by one where the broker can do no other."""
+    broker = get_broker(cluster)
+    collector = _Collector(broker.list_key)
+    for each in ids:
+        async_task(task, each, cluster=cluster, broker=collector)
+    if hasattr(broker, "enqueue_many"):
+        broker.enqueue_many(collector.packages)
+    else:
+        for package in collector.packages:
+            broker.enqueue(package)
