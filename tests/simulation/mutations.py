@@ -1,0 +1,239 @@
+"""Twelve deliberate bugs, planted one at a time by patching the product from outside.
+
+Each must be found within two thousand lives, or the adversary or the checker is too weak."""
+
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import ExitStack, contextmanager
+from datetime import datetime
+from typing import Any
+from unittest.mock import patch
+
+from django.db import transaction
+from django.db.models import F
+
+from billing import ledger
+from billing.models import CreditEntry, Customer
+from catalog.providers.types import Found, ProviderError, Rejected, Unknown
+from catalog.providers.volcengine_ark import VolcengineArk
+from dispatch import capacity, lifecycle, repository
+from dispatch.lifecycle import AttemptState, JobState, Slot
+from dispatch.models import Attempt, CapacityLease, Job, Occupancy
+from dispatch.moves import Move
+from dispatch.services import advance as advancing
+from dispatch.services import fetch_output, record_poll, recover, submit
+from tests.simulation.installation import Installation
+from tests.simulation.mutation_names import NAMES
+
+A = AttemptState
+type Mutation = Callable[[Installation], Any]
+
+
+@contextmanager
+def _all(*patches: Any) -> Iterator[None]:
+    with ExitStack() as stack:
+        for each in patches:
+            stack.enter_context(each)
+        yield
+
+
+def repost_after_timeout(_: Installation) -> Any:
+    send = VolcengineArk.submit
+
+    def twice(self: Any, *args: Any, **values: Any) -> Any:
+        outcome = send(self, *args, **values)
+        lost = isinstance(outcome, Unknown) and outcome.stage in ("awaiting", "body")
+        return send(self, *args, **values) if lost else outcome
+
+    return patch.object(VolcengineArk, "submit", twice)
+
+
+def release_before_settle(_: Installation) -> Any:
+    record = record_poll.record_poll
+
+    def early(attempt: Any, result: Any, now: datetime) -> None:
+        if getattr(result, "status", "") in ("succeeded", "failed"):
+            with transaction.atomic():
+                row = Attempt.objects.get(pk=attempt.pk)
+                repository.lock_job_of(row.pk)
+                capacity.change_slot(row, Slot.RELEASED, now, outcome="completed")
+        record(attempt, result, now)
+
+    return _all(
+        patch("dispatch.services.follow.record_poll", early), patch.object(record_poll, "record_poll", early)
+    )
+
+
+def release_twice(_: Installation) -> Any:
+    change = capacity.change_slot
+
+    def again(attempt: Attempt, slot: Slot, now: datetime, outcome: str = "") -> bool:
+        freed = change(attempt, slot, now, outcome)
+        if not freed and slot is Slot.RELEASED:
+            lease = CapacityLease.objects.filter(attempt=attempt).first()
+            if lease is not None:
+                capacity._count(capacity.place_of(lease), {"confirmed": -1})
+        return freed
+
+    return patch.object(capacity, "change_slot", again)
+
+
+def ignore_the_epoch(_: Installation) -> Any:
+    """Every guarded write goes through, whoever wrote meanwhile."""
+
+    def moved(attempt: Attempt, to: AttemptState, now: datetime, changes: dict[str, Any]) -> bool:
+        values = {**changes, "state": to, "state_version": attempt.state_version + 1}
+        if to in lifecycle.FINAL_ATTEMPT_STATES:
+            values["finished_at"] = now
+        found = Attempt.objects.filter(pk=attempt.pk, state__in=lifecycle.attempt_sources(to)).update(
+            **values
+        )
+        repository._take_over(attempt, values)
+        return bool(found)
+
+    def claimed(attempt: Attempt, next_look_at: datetime) -> bool:
+        values = {"next_look_at": next_look_at, "state_version": attempt.state_version + 1}
+        repository._take_over(attempt, values)
+        return bool(Attempt.objects.filter(pk=attempt.pk).update(**values))
+
+    return _all(
+        patch.object(advancing, "move_attempt", moved),
+        *(patch.object(module, "claim_attempt", claimed) for module in (recover, fetch_output, record_poll)),
+    )
+
+
+def count_then_insert(installation: Installation) -> Any:
+    """Two dispatchers read the counts without a lock, and both find the last slot free."""
+
+    def unlocked(condition: Any) -> dict[Any, Any]:
+        rows = Occupancy.objects.filter(condition).order_by("kind", "subject_id")
+        return {(row.kind, row.subject_id): row for row in rows}
+
+    def without_lock(sql: str) -> str:
+        return sql.replace("pg_advisory_xact_lock(", "abs(") if "pg_advisory_xact_lock(" in sql else sql
+
+    return _all(
+        patch.object(capacity, "_locked", unlocked), patch.object(installation, "rewritten", without_lock)
+    )
+
+
+def adopt_a_late_result(_: Installation) -> Any:
+    """What turns up after it was given up is taken for the job's result after all."""
+
+    def adopted(attempt: Attempt, look_up: Any, clock: Callable[[], datetime]) -> None:
+        result, now = look_up(attempt, clock()), clock()
+        with transaction.atomic():
+            if not isinstance(result, Found):
+                Attempt.objects.filter(pk=attempt.pk).update(next_look_at=None)
+                return
+            Job.objects.filter(pk=attempt.job_id).update(
+                state=JobState.RUNNING, finished_at=None, state_version=F("state_version") + 1
+            )
+            values = {"state": A.RUNNING, "finished_at": None, "accepted_at": now, "next_look_at": now}
+            Attempt.objects.filter(pk=attempt.pk).update(**values, state_version=F("state_version") + 1)
+
+    return patch.object(recover, "look_late", adopted)
+
+
+def settle_twice(_: Installation) -> Any:
+    """An entry is posted whether or not it stands already."""
+
+    def posted(
+        customer: Customer, job: str, kind: Any, amount: int, note: str, now: datetime, details: Any
+    ) -> None:
+        for _ in range(2 if kind == CreditEntry.Kind.CHARGE else 1):
+            if amount:
+                CreditEntry.objects.create(
+                    customer=customer,
+                    job=job,
+                    kind=kind,
+                    amount_micros=amount,
+                    currency=customer.currency,
+                    note=note,
+                    details=dict(details),
+                    at=now,
+                )
+                Customer.objects.filter(pk=customer.pk).update(balance_micros=F("balance_micros") + amount)
+
+    return patch.object(ledger, "_post_once", posted)
+
+
+def renew_a_lost_lease(_: Installation) -> Any:
+    """The worker that comes back helps itself to its lease before it looks whether it still has one."""
+    ask = submit._before_send
+
+    def renewed(attempt: Attempt, *args: Any) -> None:
+        now = args[-1]
+        CapacityLease.objects.filter(attempt=attempt, released_at=None).update(
+            renewed_at=now, expires_at=now + capacity.LEASE_TTL
+        )
+        ask(attempt, *args)
+
+    return patch.object(submit, "_before_send", renewed)
+
+
+def second_while_first_unknown(_: Installation) -> Any:
+    send = VolcengineArk.submit
+
+    def hopeful(self: Any, *args: Any, **values: Any) -> Any:
+        outcome = send(self, *args, **values)
+        if not isinstance(outcome, Unknown):
+            return outcome
+        error = ProviderError("capacity", "supply", True, "not_created", "surely it never arrived")
+        return Rejected(error, outcome.stage)
+
+    return patch.object(VolcengineArk, "submit", hopeful)
+
+
+def absent_at_first_sight(_: Installation) -> Any:
+    def at_once(attempt: Attempt, now: datetime) -> None:
+        recover.fail_as_not_created(attempt, "absent from two complete listings", now)
+
+    return patch.object(recover, "_record_absence", at_once)
+
+
+def backwards(_: Installation) -> Any:
+    """A later word of the provider counts, whatever it said before."""
+    moves: Any = lifecycle.ATTEMPT_MOVES
+    looser = {
+        A.RUNNING: moves[A.RUNNING] | {A.PROVIDER_QUEUED, A.RUNNING},
+        A.GENERATED: moves[A.GENERATED] | {A.FAILED, A.RUNNING, A.PROVIDER_QUEUED},
+    }
+
+    def moved(attempt: Attempt, to: AttemptState, now: datetime) -> None:
+        if attempt.state == to:
+            return
+        found = advancing.advance(Move(attempt.pk, attempt.state_version, to), now)
+        if found is not None:
+            attempt.state, attempt.state_version = found.state, found.state_version
+
+    return _all(
+        patch.dict(moves, looser),
+        patch.object(record_poll, "_is_backwards", lambda *_: False),
+        patch.object(record_poll, "_move_forward", moved),
+    )
+
+
+def without_the_final_guard(_: Installation) -> Any:
+    return patch.object(submit, "_guard", lambda *_: None)
+
+
+_PLANTED = (
+    repost_after_timeout,
+    release_before_settle,
+    release_twice,
+    ignore_the_epoch,
+    count_then_insert,
+    adopt_a_late_result,
+    settle_twice,
+    renew_a_lost_lease,
+    second_while_first_unknown,
+    absent_at_first_sight,
+    backwards,
+    without_the_final_guard,
+)
+MUTATIONS: Mapping[str, Mutation] = dict(zip(NAMES, _PLANTED, strict=True))
+
+
+def planted(name: str, installation: Installation) -> Any:
+    """A context in which the product has that bug."""
+    return MUTATIONS[name](installation)
