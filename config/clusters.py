@@ -9,7 +9,7 @@ import multiprocessing
 import os
 import signal
 import time
-from datetime import timedelta
+from datetime import datetime, timedelta
 from multiprocessing.context import ForkProcess
 from types import FrameType
 
@@ -93,7 +93,7 @@ class ClusterGuard:
 
     def _hangs(self) -> bool:
         try:
-            return self._leaves_bells_unanswered() or self._taken.in_vain(self.cluster)
+            return self._leaves_bells_unanswered() or self._taken.in_vain(self.cluster, timezone.now())
         except (OperationalError, InterfaceError) as error:
             # A database that doesn't answer says nothing about the cluster.
             self._lost_database("it cannot look after its cluster", error)
@@ -135,22 +135,21 @@ class Taken:
 
     def __init__(self) -> None:
         self._batches = batches_taken.value
-        self._since_s: float | None = None  # monotonic: the first batch that nobody was seen at work for
-        self._since = timezone.now()
+        self._since: datetime | None = None  # the first batch that nobody was seen at work for
 
-    def in_vain(self, cluster: str) -> bool:
+    def in_vain(self, cluster: str, now: datetime) -> bool:
         """Whether a batch was taken a while ago and no worker has shown a sign of life from then on.
 
         Asked each second; the database is asked only about a batch that is old enough."""
-        if self._since_s is None:
+        if self._since is None:
             if batches_taken.value != self._batches:
-                self._since_s, self._since = time.monotonic(), timezone.now()
-        elif time.monotonic() - self._since_s > pulse.UNANSWERED_AFTER_S:
+                self._since = now
+        elif now - self._since > timedelta(seconds=pulse.UNANSWERED_AFTER_S):
             # A worker that showed a sign just before it took the task gives none for it.
             before = timedelta(seconds=signs_of_life.EVERY_S + 2 * LOOK_EVERY_S)
             if pulse.is_silent(cluster, signs_of_life.HOST, self._since - before):
                 return True
-            self._batches, self._since_s = batches_taken.value, None
+            self._batches, self._since = batches_taken.value, None
         return False
 
 

@@ -4,8 +4,11 @@ from datetime import datetime, timedelta
 
 import pytest
 
+from config.broker import batches_taken
+from config.clusters import Taken
 from dispatch import pulse
 from dispatch.models import WorkerBeat
+from dispatch.signs_of_life import HOST
 from tests.factories import NOW
 
 pytestmark = pytest.mark.django_db
@@ -54,3 +57,23 @@ def test_a_host_whose_workers_are_silent_is_told_though_another_host_works() -> 
     assert not pulse.is_silent("traffic", "here", NOW)
     assert pulse.is_silent("traffic", "there", NOW)
     assert pulse.is_silent("traffic", "here", LATE)
+
+
+def test_a_host_that_takes_tasks_and_works_at_none_is_told_while_others_answer_the_bells() -> None:
+    taken = Taken()
+    assert not taken.in_vain("traffic", NOW)
+    assert not taken.in_vain("traffic", LATE), "it took nothing"
+    batches_taken.value += 1
+    assert not taken.in_vain("traffic", LATE)
+    assert not taken.in_vain("traffic", LATE + timedelta(seconds=6))
+    worker_beats(LATE + timedelta(seconds=1))  # of a host that is named otherwise
+    assert taken.in_vain("traffic", LATE + timedelta(seconds=7))
+
+
+def test_a_host_whose_workers_show_life_for_what_was_taken_is_well() -> None:
+    taken = Taken()
+    batches_taken.value += 1
+    assert not taken.in_vain("traffic", NOW)
+    WorkerBeat.objects.create(cluster="traffic", host=HOST, pid=1, beat_at=NOW - timedelta(seconds=2))
+    assert not taken.in_vain("traffic", LATE), "it showed a sign just before, and none for a short task"
+    assert not taken.in_vain("traffic", LATE + timedelta(hours=1)), "nothing was taken since"
