@@ -3,6 +3,7 @@
 import base64
 from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,9 @@ from django.db import connection
 
 from billing.services.create_customer import create_customer
 from billing.services.issue_key import issue_key
+from catalog.models import Supply
+from catalog.revision import bump_revision
+from dispatch.inputs.delivery import LINK_LASTS
 from dispatch.models import Asset, Job
 from dispatch.outputs.storage import MediaStore
 from tests.dispatch.outputs import media_files
@@ -136,14 +140,23 @@ def test_a_file_goes_by_a_signed_address_that_ends(
 ) -> None:
     settings.PUBLIC_URL = "https://frameyard.example/"
     image, video = upload(engine, png).json()["id"], upload(engine, mp4).json()["id"]
+    Supply.objects.update(state="draining")
+    bump_revision()
     job = engine.job(VIDEO, reference_images=[image], reference_videos=[video])
-    engine.run(600)  # no slot is needed for it to wait: the address is made when the request leaves
-    assert engine.reload(job).state == "succeeded"
+    engine.run(900, step_s=60)
+    Supply.objects.update(state="enabled")
+    bump_revision()
+    engine.finish(job)
+    assert job.state == "succeeded"
+    sent_at = job.attempts.get().request_started_at
+    assert sent_at is not None
+    assert sent_at - job.created_at > timedelta(minutes=14), "it waited, and was signed when it left"
     urls = [item[item["type"]]["url"] for item in sent(engine)["content"][1:]]
     assert [url.partition("?")[0] for url in urls] == [
         f"https://frameyard.example/api/v1/assets/{image}/file.png",
         f"https://frameyard.example/api/v1/assets/{video}/file.mp4",
     ]
+    assert f"expires={int((sent_at + LINK_LASTS).timestamp())}&" in urls[0]
     path = urls[0].removeprefix("https://frameyard.example")
     provider = type(engine.api)()  # without a key
     answer = provider.get(path)

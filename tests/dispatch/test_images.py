@@ -4,19 +4,24 @@ import json
 from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
+from time import monotonic
 from typing import Any
 
 import pytest
+from django.conf import settings
 from django.db import connection
 from django_q.models import OrmQ
 
 from billing.models import CreditEntry, ProviderUsageEntry
 from billing.services.create_customer import create_customer
 from billing.services.issue_key import issue_key
-from catalog.models import Supply, SupplyBinding
+from catalog.models import Channel, Supply, SupplyBinding
 from catalog.revision import bump_revision
 from dispatch.models import Attempt, CapacityLease, Job, Occupancy, SelectionRound
+from dispatch.services import dispatch_scan
 from dispatch.services import generate_image as generating
+from dispatch.services.submit import submit
+from dispatch.transport import transport_for_sending
 from health.models import Alert, SupplyHealth
 from tests.dispatch.test_api import problem
 from tests.engine import IMAGE, VIDEO, Engine
@@ -284,6 +289,20 @@ def test_a_request_that_died_with_the_picture_made_is_delivered_by_a_worker(
     engine.finish(job)
     assert job.state == "succeeded"
     assert len(posts(engine)) == 1
+
+
+def test_the_total_timeout_bounds_the_call_and_not_only_the_waiting(engine: Engine) -> None:
+    channel = Channel.objects.get(slug="ark-beijing")
+    short, long = (transport_for_sending(channel, within_s=s).limits for s in (3, 500))
+    assert (short.deadline_s, short.read_timeout_s, short.connect_timeout_s) == (3, 3, 3)
+    assert (long.deadline_s, long.read_timeout_s) == (settings.PROVIDER_DEADLINE_S,) * 2
+    script(engine, "submit", latency_s=4)
+    job = engine.job(IMAGE)
+    dispatch_scan.scan(engine.now)
+    began = monotonic()
+    submit(job.attempts.get().pk, lambda: engine.now, until=engine.now + timedelta(seconds=1))
+    assert monotonic() - began < 3.5
+    assert engine.attempts(job) == ["submission_uncertain"], "what was cut off may have been made"
 
 
 def test_auto_picks_the_image_model(engine: Engine) -> None:
