@@ -1,4 +1,5 @@
-"""Who among the operators is on an uncertain attempt, so that two do not decide it against each other."""
+"""Who among the operators is on an uncertain attempt, so that two do not decide it against each other, and
+who would give it up."""
 
 from django.db import models
 
@@ -12,3 +13,18 @@ class DeskClaim(models.Model):
 
     def __str__(self) -> str:
         return f"{self.operator} on {self.attempt}"
+
+
+class GivingUp(models.Model):
+    """One operator found that an attempt cannot be found out. Over the limit a second one has to say so too."""
+
+    attempt = models.OneToOneField("dispatch.Attempt", on_delete=models.CASCADE, related_name="giving_up")
+    operator = models.CharField(max_length=150)  # a user's name
+    reason = models.CharField(max_length=500)
+    at = models.DateTimeField()
+
+    class Meta:
+        verbose_name_plural = "givings up"
+
+    def __str__(self) -> str:
+        return f"{self.operator} gives up {self.attempt}"
