@@ -5,6 +5,7 @@ policy's `policy:order` and so on; the model's own have plain names."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import fields as dataclass_fields
+from decimal import Decimal
 from typing import Any, Final
 
 from billing.money import written
@@ -19,6 +20,7 @@ POLICY: Final = "policy:"
 # Parameters whose value nothing reads yet, and the currency that recorded amounts are in, are no fields.
 _NOT_EDITED: Final = frozenset({"currency", "stats_window_s", "max_platform_loss_micros"})
 PARAMETERS: Final = tuple(each.name for each in dataclass_fields(Policy) if each.name not in _NOT_EDITED)
+SHARES: Final = frozenset({"success_band", "stable_cost_multiplier_limit", "fallback_cost_multiplier_limit"})
 ON: Final = "on"
 
 
@@ -80,6 +82,8 @@ def _never_was(name: str, base: Fields, typed: Fields) -> bool:
 def parameter_text(name: str, value: Any) -> str:
     if name.endswith("_micros"):
         return "" if value is None else written(value)
+    if name in SHARES:
+        return format(Decimal(str(value)).normalize(), "f")  # 2.0 and 2 are one value
     return _text(value)
 
 

@@ -9,13 +9,21 @@ from typing import Any, Final
 from billing.money import MoneyError, micros_of
 from catalog.facts import BindingFacts, ModelFacts, in_order
 from catalog.policy import PRIORITY_MAX, PolicyError, parse_policy
-from dispatch.drafting.fields import ON, PARAMETERS, POLICY, Fields, fields_of, parameter_text, row_keys
+from dispatch.drafting.fields import (
+    ON,
+    PARAMETERS,
+    POLICY,
+    SHARES,
+    Fields,
+    fields_of,
+    parameter_text,
+    row_keys,
+)
 
 # Digits, or groups of three set apart in one way: 900000, 900,000, 900 000.
 _WHOLE: Final = re.compile(r"\d+|\d{1,3}([,  _])\d{3}(\1\d{3})*")
 _DECIMAL: Final = re.compile(r"\d+(\.\d+)?")
 _MONEY: Final = re.compile(r"\d+(\.\d{1,6})?")
-_SHARES: Final = frozenset({"success_band", "stable_cost_multiplier_limit", "fallback_cost_multiplier_limit"})
 _WORDS: Final = frozenset({"order", "shadow_order"})
 DISCLOSURE_LENGTH: Final = 4_000
 NOT_A_PRIORITY: Final = "Priority must be a whole number from 0 to 1,000,000. You entered {typed}."
@@ -196,10 +204,10 @@ def _parameter(name: str, text: str) -> tuple[Any, Fault | None]:
         return text or None, None
     if name.endswith("_micros"):
         return _amount(text)
-    if name in _SHARES:
+    if name in SHARES:
         if not _DECIMAL.fullmatch(text):
             return None, Fault(name, NOT_A_DECIMAL, told)
-        return format(Decimal(text).normalize(), "f"), None
+        return parameter_text(name, text), None
     number = whole_number(text)
     return (number, None) if number is not None else (None, Fault(name, NOT_A_NUMBER, told))
 

@@ -7,7 +7,7 @@ from typing import Final
 from django.urls import reverse
 
 from billing.models import Customer
-from catalog.models import Channel
+from catalog.models import Channel, PublicModel
 from dispatch.models import Asset, Attempt, Job, ProviderJob, SelectionRound
 from health.models import Alert
 
@@ -26,12 +26,12 @@ class Hit:
 
 def find(text: str) -> list[Hit]:
     """What the id, or its beginning, belongs to. The stored prefix decides the kind; what has none is looked
-    for as a provider's task id and as our reference at a provider."""
+    for as a public model's name, a provider's task id and our reference at a provider."""
     text = text.strip()
     prefix, underscore, body = text.partition("_")
     if underscore and prefix in _BY_PREFIX:
         return _BY_PREFIX[prefix](text) if len(body) >= _LEAST else []
-    return _at_providers(text) if text else []
+    return [*_models_named(text), *_at_providers(text)] if text else []
 
 
 def _job_url(public_id: str) -> str:
@@ -72,6 +72,19 @@ def _alerts(text: str) -> list[Hit]:
     return [Hit("alert", each, reverse("alert", args=[each])) for each in ids]
 
 
+def _models(text: str) -> list[Hit]:
+    found = PublicModel.objects.filter(public_id__startswith=text).values_list("slug", flat=True)[:LIMIT]
+    return [Hit("model", slug, reverse("model", args=[slug])) for slug in found]
+
+
+def _models_named(text: str) -> list[Hit]:
+    """A whole name opens; a beginning lists."""
+    whole = PublicModel.objects.filter(slug=text).values_list("slug", flat=True)
+    begun = PublicModel.objects.filter(slug__startswith=text).order_by("slug").values_list("slug", flat=True)
+    found = list(whole) or (list(begun[:LIMIT]) if len(text) >= _LEAST - 1 else [])
+    return [Hit("model", slug, reverse("model", args=[slug])) for slug in found]
+
+
 _BY_PREFIX: Final[Mapping[str, Callable[[str], list[Hit]]]] = {
     "job": _jobs,
     "att": _attempts,
@@ -79,6 +92,7 @@ _BY_PREFIX: Final[Mapping[str, Callable[[str], list[Hit]]]] = {
     "ast": _outputs,
     "cus": _customers,
     "alr": _alerts,
+    "mod": _models,
 }
 
 

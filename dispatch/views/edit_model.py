@@ -42,7 +42,8 @@ def edit_model(request: HttpRequest, slug: str) -> HttpResponse:
 def keep_edit(request: HttpRequest, slug: str) -> HttpResponse:
     """Keeps what is typed; then does what the pressed button says, and nothing more for a changed field."""
     row = find_model(slug)
-    done = _done(request.POST, _posted(row, request.POST))
+    # A form that is sent without any of its buttons asks for the review; a changed field asks for nothing.
+    done = _done(request.POST, _posted(row, request.POST), "keep" if is_beat(request) else "review")
     edit = done.edit
     now = timezone.now()
     copy = keep_working_copy(row, person(request), edit.base.number, edit.typed, now)
@@ -138,8 +139,8 @@ class Done:
     focus: str = ""
 
 
-def _done(form: QueryDict, edit: Edit) -> Done:
-    action, _colon, key = form.get("do", "keep").partition(" ")
+def _done(form: QueryDict, edit: Edit, default: str) -> Done:
+    action, _space, key = form.get("do", default).partition(" ")
     act = _ACTIONS.get(action)
     if act is None:
         return Done(edit, action if action == "review" else "keep")

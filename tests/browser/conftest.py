@@ -32,6 +32,7 @@ from tests.factories import (
     UserFactory,
     succeeded_job,
 )
+from tests.models_world import ModelsWorld, make_models_world
 from tests.snapshots import recorded, recorded_switch
 
 if TYPE_CHECKING:
@@ -181,6 +182,7 @@ class World:
     running: Job
     alert: Alert
     owned: Alert
+    models: ModelsWorld
 
     def pages(self) -> list[str]:
         return [
@@ -194,14 +196,20 @@ class World:
             f"/console/alerts/{self.alert.public_id}/",
             f"/console/alerts/{self.owned.public_id}/",
             "/console/search/?q=nothing-has-this-id",
+            *self.models.pages(),
         ]
 
 
 @pytest.fixture
-def world(transactional_db: None) -> World:
+def models_world(transactional_db: None) -> ModelsWorld:
+    return make_models_world()
+
+
+@pytest.fixture
+def world(models_world: ModelsWorld) -> World:
     now = timezone.now()
     ago = now - timedelta(minutes=5)
-    kestrel = SupplyFactory(slug="kestrel-hd", channel=ChannelFactory(slug="kestrel-main"))
+    kestrel = Supply.objects.get(slug="kestrel-hd")
     lite = SupplyFactory(slug="kestrel-lite", channel=kestrel.channel)
     ChannelHealthFactory(channel=ChannelFactory(slug="heron-a"), state="circuit_open", changed_at=ago)
     ChannelHealthFactory(channel=ChannelFactory(slug="osprey-2"), state="recovering", changed_at=ago)
@@ -221,6 +229,7 @@ def world(transactional_db: None) -> World:
         owned=AlertFactory(
             code="exact_unavailable", severity="warning", acknowledged=True, opened_at=ago, count=3
         ),
+        models=models_world,
     )
 
 

@@ -78,6 +78,7 @@ def test_g13_an_id_opens_what_it_names(viewer: Client, given: str) -> None:
         attempt.selection_round.public_id: f"{job_page}rounds/1/",
         alert.public_id: f"/console/alerts/{alert.public_id}/",
         attempt.job.customer.public_id: f"/console/jobs/?customer={attempt.job.customer.public_id}",
+        attempt.job.public_model.public_id: f"/console/models/{attempt.job.public_model.slug}/",
     }
     for public_id, page in ids.items():
         text = public_id if given == "whole" else public_id[:-1]
@@ -97,6 +98,13 @@ def test_g13_an_id_that_nothing_has_stays_in_the_box(viewer: Client) -> None:
         assert response.status_code == 200
         assert response.context["hits"] == []
         assert response.context["q"] == text
+
+
+def test_g13_a_public_model_opens_by_its_name(viewer: Client) -> None:
+    PublicModelFactory(slug="vid-hd-5s")
+    PublicModelFactory(slug="vid-hd-5s-fast")
+    assert viewer.get("/console/search/", {"q": "vid-hd-5s"})["Location"] == "/console/models/vid-hd-5s/"
+    assert len(viewer.get("/console/search/", {"q": "vid-hd"}).context["hits"]) == 2
 
 
 def test_several_hits_are_listed(viewer: Client) -> None:
