@@ -18,6 +18,7 @@ from urllib3.connectionpool import HTTPConnectionPool, HTTPSConnectionPool
 from urllib3.response import BaseHTTPResponse
 
 from catalog.providers.types import Phase, SendForbidden
+from catalog.providers.watchdog import watchdog
 
 # Goes on while this process or the whole machine is stopped, and knows no steps.
 _CLOCK = getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC)
@@ -55,17 +56,18 @@ class Flight:
         self._departure_s = departure_s
         self._lock = threading.Lock()
         self._socket: socket.socket | None = None
-        self._watchdog = threading.Timer(deadline_s, self._expire)
-        self._watchdog.daemon = True
+        self._deadline_s = deadline_s
+        self._alarm: int | None = None
 
     def __enter__(self) -> Self:
-        self._watchdog.start()
+        self._alarm = watchdog().ring_in(self._deadline_s, self._expire)
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        self._watchdog.cancel()
+        if self._alarm is not None:
+            watchdog().call_off(self._alarm)
         self._watch(None)
 
     def take(self, connection: socket.socket) -> None:
