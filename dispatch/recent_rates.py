@@ -50,7 +50,7 @@ SELECT supply.id,
        count(*) FILTER (WHERE refused), count(*) FILTER (WHERE refused OR generated),
        percentile_disc(0.5) WITHIN GROUP (ORDER BY seconds) FILTER (WHERE generated),
        count(seconds) FILTER (WHERE generated)
-FROM unnest(%(ids)s) AS supply(id)
+FROM unnest(%(ids)s::bigint[]) AS supply(id)
 JOIN LATERAL (
     SELECT generated_at IS NOT NULL AS generated,
            generated_at IS NULL AND state IN ('failed', 'abandoned') AND request_started_at IS NOT NULL
@@ -67,7 +67,7 @@ GROUP BY supply.id
 # An attempt gives its evidence when its outcome becomes unknown, else not before its acceptance or its end.
 _SENT_SQL = """
 SELECT supply.id, count(*) FILTER (WHERE became_unknown), count(*)
-FROM unnest(%(ids)s) AS supply(id)
+FROM unnest(%(ids)s::bigint[]) AS supply(id)
 JOIN LATERAL (
     SELECT evidence_at IS NOT NULL
                AND evidence_at < coalesce(accepted_at, finished_at, 'infinity') AS became_unknown
@@ -83,7 +83,7 @@ SELECT model.id,
        count(*), count(*) FILTER (WHERE state = 'succeeded'), coalesce(sum(provider_cost_micros), 0)::bigint,
        count(*) FILTER (WHERE EXISTS (
            SELECT FROM dispatch_attempt WHERE job_id = ended.id AND number = 2))
-FROM unnest(%(ids)s) AS model(id)
+FROM unnest(%(ids)s::bigint[]) AS model(id)
 JOIN LATERAL (
     SELECT id, state, provider_cost_micros
     FROM dispatch_job

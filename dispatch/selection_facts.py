@@ -224,7 +224,7 @@ _kept_statistics: dict[tuple[int, ...], tuple[datetime, dict[int, Statistics]]] 
 _STATISTICS_SQL = """
 SELECT supply.id, count(ended.*), count(ended.*) FILTER (WHERE ended.succeeded),
        percentile_disc(0.95) WITHIN GROUP (ORDER BY ended.seconds) FILTER (WHERE ended.succeeded)
-FROM unnest(%(supplies)s) AS supply(id)
+FROM unnest(%(supplies)s::bigint[]) AS supply(id)
 LEFT JOIN LATERAL (
     SELECT generated_at IS NOT NULL AS succeeded, extract(epoch FROM generated_at - created_at) AS seconds
     FROM dispatch_attempt
