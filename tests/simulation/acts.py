@@ -13,6 +13,7 @@ from catalog.repository import channel_facts, supply_facts
 from catalog.services.save_channel import save_channel
 from catalog.services.save_supply import save_supply
 from catalog.services.set_group_capacity import set_group_capacity
+from catalog.simulator.server import FACES
 from dispatch.services.publish import publish
 from dispatch.services.withdraw_model import withdraw_model
 from tests.simulation.installation import CANARIES, OPERATOR, Installation
@@ -46,6 +47,7 @@ class People:
         self._world = installation
         self.dice = installation.dice
         self.answers: list[Answer] = []
+        self.forged: list[int] = []  # what was answered to callbacks that nobody could have sent
         self.pending: list[tuple[str, Mapping[str, Any], str]] = []  # posts nobody has answered yet
         self._posted = 0
 
@@ -114,6 +116,33 @@ class People:
                 self.answers.append(Answer(None, {"stranger": job}, response.status_code, ""))
 
         return "a stranger asks", send
+
+    # --- the provider, unasked -------------------------------------------------------------------
+
+    def call_back(self) -> tuple[str, Callable[[], None]] | None:
+        """A call about any task: early, twice, out of order, stale or forged, as it comes."""
+        tasks = [task for task in self._world.provider.world.known() if task.request.get("callback_url")]
+        if not tasks:
+            return None
+        task, now = self.dice.choice(tasks), self._world.scheduler.now.timestamp()
+        how = self.dice.choice(("as it is", "as it is", "as it was", "stale", "forged"))
+        if not self._world.adversary.inject(f"callback {how}"):
+            return None
+        word = task.life.word(task.life.created_at if how == "as it was" else now)
+        body = FACES[task.face].callback(
+            task, word, now - (1000 if how == "stale" else 0), "http://10.1.0.1:8000"
+        )
+        address = str(task.request["callback_url"]).removeprefix("http://localhost")
+        if how == "forged":
+            address = f"{address[:-8]}00000000"
+
+        def call() -> None:
+            response = self._world.client().post(address, body, content_type="application/json")
+            self._world.tell(f"callback {how} about {task.id}: {word}: {response.status_code}")
+            if how == "forged":
+                self.forged.append(response.status_code)
+
+        return f"callback {how}", call
 
     def _jobs(self) -> list[tuple[str, str]]:
         made = [answer for answer in self.answers if answer.status == 201 and answer.key]

@@ -27,6 +27,7 @@ FAMILIES = (
     "polls",
     "listing",
     "outputs",
+    "callbacks",
     "database",
     "death",
     "pause",

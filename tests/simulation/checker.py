@@ -190,6 +190,12 @@ def _answers(life: "Life") -> Told:
             yield "I12 one key, one answer", f"{key} was answered with {len(contents)} bodies"
 
 
+def _callbacks(life: "Life") -> Told:
+    for status in life.people.forged:
+        if status < 300:
+            yield "I13 a forged callback is refused", str(status)
+
+
 def _refusals(life: "Life") -> Told:
     for row in life.world.database.rows(
         "SELECT job.content_fingerprint AS content, channel.provider, count(*) FROM dispatch_attempt attempt"
@@ -258,6 +264,7 @@ CHECKS: tuple[Callable[[Any], Told], ...] = (
     _circuits,
     _snapshots,
     _answers,
+    _callbacks,
     _refusals,
     _outputs,
     _secrets,

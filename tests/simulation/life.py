@@ -18,6 +18,7 @@ from tests.simulation.scheduler import State, Worker
 _BELLS = ("scan", "reconcile", "poll", "begin_recoveries", "housekeeping")
 _MOST_STEPS = 400
 _CALM_S = 8_000  # longer than every deadline after another
+_CALM_TASKS = 200
 _GUARD = """
     SELECT job.cancel_requested_at IS NOT NULL AS cancelled, key.revoked_at IS NOT NULL AS revoked,
            channel.state AS channel, supply.state AS supply, attempt.public_id AS attempt
@@ -169,6 +170,9 @@ class Life:
         if adversary.chance("customer", 0.02) and (act := self.people.pry()):
             self._act(worker, act)
             return True
+        if adversary.chance("callbacks", 0.25) and (act := self.people.call_back()):
+            self._act(worker, act)
+            return True
         if adversary.chance("operator", 0.1):
             act = self.people.operate()
             if adversary.inject(f"operator: {act[0]}"):
@@ -296,8 +300,12 @@ class Life:
             if act := self.people.again():
                 self._act(worker, act)
         self.calm_since = world.scheduler.now
-        while not self._is_over() and (world.scheduler.now - self.calm_since).total_seconds() < _CALM_S:
+        most = self.tasks + _CALM_TASKS
+        while not self._is_over() and self.tasks < most and self._calm_s() < _CALM_S:
             self._quiet_step(worker)
+
+    def _calm_s(self) -> float:
+        return (self.world.scheduler.now - self.calm_since).total_seconds()
 
     def _let_all_finish(self) -> None:
         scheduler = self.world.scheduler
@@ -331,6 +339,8 @@ class Life:
                 self._rung[name] = self.world.scheduler.now
                 self._run_task(worker, f"dispatch.tasks.{name}", ())
                 self._let_all_finish()
+            if self.tasks > _MOST_STEPS + _CALM_TASKS:
+                return
         self.world.scheduler.now += timedelta(
             seconds=self._until_due(10.0 if self._waiting else _CALM_S) + 0.1
         )

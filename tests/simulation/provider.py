@@ -132,6 +132,9 @@ class LoggedWorld(World):
         self._provider.arrived(call, task.id, do.error_after_acceptance or do.answer)
         return task
 
+    def known(self) -> list[Task]:
+        return list(self._tasks.values())
+
     def works_on(self, reference: str) -> bool:
         """Whether a task of that reference is at work or has made something."""
         tasks = [task for task in self._tasks.values() if task.reference == reference]

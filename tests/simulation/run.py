@@ -192,6 +192,7 @@ def _environment(folder: Path, database: str) -> dict[str, str]:
         "FRAMEYARD_MASTER_KEYS": f"simulation:{base64.b64encode(bytes(range(32))).decode()}",
         "FRAMEYARD_ALLOW_PRIVATE_ADDRESSES": "1",
         "FRAMEYARD_BEHIND_TLS": "0",
+        "FRAMEYARD_PUBLIC_URL": "http://localhost",  # so that providers are told where to call
         "FRAMEYARD_OUTPUT_MAX_BYTES": "4000000",
         "FRAMEYARD_OUTPUT_FETCH_DEADLINE_S": "300",
     }
