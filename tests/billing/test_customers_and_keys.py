@@ -50,3 +50,18 @@ def test_a_customer_or_key_that_does_not_exist_is_named() -> None:
         run("api_key", "issue", "nobody")
     with pytest.raises(CommandError, match="no key key_x"):
         run("api_key", "revoke", "key_x")
+
+
+def test_projects_of_a_customer_get_priorities_which_are_audited_and_can_be_taken_back() -> None:
+    run("customer", "acme", "--priority", "launch=5", "--priority", "chore=-2")
+    run("customer", "acme", "--priority", "launch=0")
+    assert Customer.objects.get().project_priorities == {"chore": -2}
+    entry = AuditEntry.objects.filter(action="set priorities").latest("id")
+    assert (entry.before, entry.after) == ({"launch": 5, "chore": -2}, {"chore": -2})
+
+
+@pytest.mark.parametrize("wish", ["launch=6", "launch=high", "=1", "launch"])
+def test_a_priority_that_is_none_changes_nothing(wish: str) -> None:
+    with pytest.raises(CommandError, match="priority"):
+        run("customer", "acme", f"--priority={wish}")
+    assert not Customer.objects.exists()

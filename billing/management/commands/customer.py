@@ -1,6 +1,8 @@
-"""`manage.py customer NAME`: makes a customer, or shows one, and adds credit."""
+"""`manage.py customer NAME`: makes a customer, or shows one, adds credit, sets its projects' priorities."""
 
 from argparse import ArgumentParser
+from collections.abc import Mapping
+from datetime import datetime
 from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError
@@ -10,6 +12,7 @@ from django.utils import timezone
 from billing import ledger
 from billing.models import Customer
 from billing.money import MoneyError, micros_of, written
+from billing.priorities import LEVELS, PriorityError, parse_priorities
 from billing.services.create_customer import create_customer
 from catalog import audit
 
@@ -24,10 +27,18 @@ class Command(BaseCommand):
         parser.add_argument("--group", default="", help="slug of a customer group, made where there is none")
         parser.add_argument("--currency", default="USD", help="of a new customer (default %(default)s)")
         parser.add_argument("--deposit", metavar="AMOUNT", help="credit to add, e.g. 100.00")
+        parser.add_argument(
+            "--priority",
+            metavar="PROJECT=LEVEL",
+            action="append",
+            default=[],
+            help=f"from {LEVELS.start} to {LEVELS.stop - 1}, higher first, among its own jobs; 0 forgets it",
+        )
         parser.add_argument("--note", default="", help="why, for the ledger")
 
     def handle(self, *_: Any, **options: Any) -> None:
         deposit_micros = self._micros(options["deposit"])
+        priorities = self._priorities(options["priority"])
         now = timezone.now()
         with transaction.atomic():
             is_new = not Customer.objects.filter(name=options["name"]).exists()
@@ -42,9 +53,35 @@ class Command(BaseCommand):
                 ledger.deposit(customer, deposit_micros, options["note"], now)
                 added = {"deposit": written(deposit_micros), "note": options["note"]}
                 audit.record(ACTOR, SOURCE, "deposit credit", subject, None, added, now)
+            if priorities:
+                self._set_priorities(customer, priorities, subject, now)
         customer.refresh_from_db()
         balance = f"{written(customer.balance_micros)} {customer.currency}"
         self.stdout.write(f"{customer.public_id} {customer.name}: balance {balance}")
+
+    def _priorities(self, wished: list[str]) -> dict[str, int]:
+        try:
+            pairs = (each.rpartition("=") for each in wished)
+            return parse_priorities({project: int(level) for project, _, level in pairs})
+        except ValueError as error:
+            raise CommandError(f"--priority: {error}", returncode=2) from error
+
+    def _set_priorities(
+        self, customer: Customer, wished: Mapping[str, int], subject: str, now: datetime
+    ) -> None:
+        """For jobs that come from now on."""
+        row = Customer.objects.select_for_update(no_key=True).get(pk=customer.pk)
+        before = row.project_priorities
+        after = {project: level for project, level in {**before, **wished}.items() if level}
+        row.project_priorities = self._checked(after)
+        row.save(update_fields=["project_priorities"])
+        audit.record(ACTOR, SOURCE, "set priorities", subject, before, after, now)
+
+    def _checked(self, priorities: Mapping[str, int]) -> dict[str, int]:
+        try:
+            return parse_priorities(priorities)
+        except PriorityError as error:
+            raise CommandError(f"--priority: {error}", returncode=2) from error
 
     def _micros(self, amount: str | None) -> int:
         if amount is None:
