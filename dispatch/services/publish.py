@@ -11,6 +11,7 @@ from catalog.revision import bump_revision, expect_revision, lock_revision
 from dispatch.gate_evidence import gather
 from dispatch.gates import Gate, judge
 from dispatch.models import RefusedMeanwhile
+from dispatch.services.advance import wake_dispatcher
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,6 +66,7 @@ def _open(row: PublicModel, actor: Actor, now: datetime) -> None:
         actor.name, actor.source, "publish model", f"model:{row.public_id}", before, _publication(row), now
     )
     bump_revision()
+    wake_dispatcher()  # for what waited for it
 
 
 def _publication(row: PublicModel) -> dict[str, object]:
