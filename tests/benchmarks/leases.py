@@ -1,7 +1,7 @@
 """Sixty-four reservers at ten slots: the product's path, against one guarded UPDATE and two ways of locking.
 
-Reservations go on until there are a hundred thousand, or for ten minutes; a reserver that sees more than ten slots taken ends the
-benchmark without a result."""
+Reservations go on until there are a hundred thousand, or for ten minutes; a reserver that sees more than ten
+slots taken ends the benchmark without a result."""
 
 from collections.abc import Mapping
 from contextlib import ExitStack
