@@ -4,6 +4,8 @@ from collections.abc import Callable
 from datetime import datetime
 
 from catalog.providers.registry import adapter_for
+from catalog.providers.types import CancelResult
+from catalog.vault import VaultError
 from dispatch.lifecycle import AttemptState
 from dispatch.models import Attempt, ProviderEvent
 from dispatch.repository import keep_event
@@ -19,6 +21,14 @@ def cancel_at_provider(attempt_id: int, clock: Callable[[], datetime]) -> None:
     )
     if attempt is None:
         return
-    with transport_to(attempt.channel) as transport:
-        result = adapter_for(attempt.channel.provider).cancel(transport, attempt.provider_job.provider_job_id)
+    result = _ask(attempt)
     keep_event(attempt, ProviderEvent.Kind.CANCEL, result.outcome, dict(result.raw), clock())
+
+
+def _ask(attempt: Attempt) -> CancelResult:
+    try:
+        connection = transport_to(attempt.channel)
+    except VaultError as error:
+        return CancelResult("failed", {"detail": f"the credential can't be opened: {error}"})
+    with connection as transport:
+        return adapter_for(attempt.channel.provider).cancel(transport, attempt.provider_job.provider_job_id)
