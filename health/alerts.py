@@ -37,6 +37,7 @@ SEVERITIES: Mapping[str, Severity] = {
     "reconciliation_delta": _WARNING,
     "no_dispatcher": _CRITICAL,
     "credential_expiring": _WARNING,
+    "maintenance_ending": _WARNING,
     "capability_mismatch": _WARNING,
     "unmatched_charge": _CRITICAL,
     "submission_unknown_surge": _CRITICAL,

@@ -1,6 +1,7 @@
-import catalog.fields
 import django.db.models.deletion
 from django.db import migrations, models
+
+import catalog.fields
 
 
 class Migration(migrations.Migration):

@@ -16,7 +16,7 @@ class DeskClaim(models.Model):
 
 
 class GivingUp(models.Model):
-    """One operator found that an attempt cannot be found out. Over the limit a second one has to say so too."""
+    """One operator says that an attempt cannot be found out; over the limit a second one has to as well."""
 
     attempt = models.OneToOneField("dispatch.Attempt", on_delete=models.CASCADE, related_name="giving_up")
     operator = models.CharField(max_length=150)  # a user's name

@@ -96,11 +96,12 @@ def _supplied(bindings: Iterable[SupplyBinding], now: datetime) -> list[Supplied
     usable: Counter[str] = Counter()
     for binding in bindings:
         bound[binding.tier] += 1
-        usable[binding.tier] += _is_usable(binding, now)
+        usable[binding.tier] += is_usable(binding, now)
     return [Supplied(tier, bound[tier], usable[tier]) for tier in TIERS]
 
 
-def _is_usable(binding: SupplyBinding, now: datetime) -> bool:
+def is_usable(binding: SupplyBinding, now: datetime) -> bool:
+    """Whether it could take a job now, if a slot is free. Reads the rows selected with the binding."""
     supply = binding.supply
     rule: Any = binding.degradation_rule
     return (

@@ -6,6 +6,7 @@ again; what the decision moves is what the reconciler's own finding would have m
 from collections.abc import Callable
 from datetime import datetime
 
+from django.conf import settings
 from django.db import transaction
 
 from catalog import audit
@@ -14,7 +15,7 @@ from catalog.providers.types import Accepted, JobStatus, PollFailure, PollResult
 from catalog.vault import VaultError
 from dispatch.errors import AlreadyDecided, DecisionNeedsEvidence, NotAtProvider, TakenByAnother
 from dispatch.lifecycle import AttemptState
-from dispatch.models import Attempt, ProviderEvent, ProviderJob
+from dispatch.models import Attempt, DeskClaim, GivingUp, ProviderEvent, ProviderJob
 from dispatch.repository import keep_event, lock_job_of
 from dispatch.services import raise_alerts
 from dispatch.services.recover import abandon, fail_as_not_created
@@ -34,7 +35,7 @@ def provider_has_it(
     provider does not know it or does not answer, AlreadyDecided, TakenByAnother."""
     provider_job_id = provider_job_id.strip()
     attempt = _uncertain(attempt_id)
-    _refuse_used(attempt, provider_job_id)
+    refuse_used(attempt, provider_job_id)
     status = _ask(attempt, provider_job_id)
     now = clock()
     with transaction.atomic():
@@ -65,14 +66,39 @@ def provider_does_not_have_it(attempt_id: int, note: str, actor: audit.Actor, no
         _record(attempt, "does not exist", {"note": note}, actor, now)
 
 
-def cannot_be_found_out(attempt_id: int, reason: str, actor: audit.Actor, now: datetime) -> None:
+def cannot_be_found_out(attempt_id: int, reason: str, actor: audit.Actor, now: datetime) -> bool:
     """The attempt is given up before its deadline: the job fails, the slot stays taken in quarantine, and
-    the cost is booked as our loss. Raises as `provider_does_not_have_it`."""
+    the cost is booked as our loss. Raises as `provider_does_not_have_it`.
+
+    False: it costs more than one operator gives up alone. What they found is kept, the attempt is let go, and
+    a second one has to say the same."""
     _refuse_empty(reason, "reason")
     with transaction.atomic():
         attempt = _lock_for_decision(attempt_id, actor, now)
+        evidence = {"reason": reason}
+        if needs_second_person(attempt):
+            first = GivingUp.objects.filter(attempt=attempt).exclude(operator=actor.name).first()
+            if first is None:
+                _propose(attempt, reason, actor, now)
+                return False
+            evidence |= {"first": first.operator, "first_reason": first.reason}
         abandon(attempt, now)
-        _record(attempt, "cannot be found out", {"reason": reason}, actor, now)
+        _record(attempt, "cannot be found out", evidence, actor, now)
+        return True
+
+
+def needs_second_person(attempt: Attempt) -> bool:
+    """Whether giving it up costs more than one operator decides alone."""
+    return attempt.quote_micros > settings.GIVE_UP_ALONE_UP_TO_MICROS
+
+
+def _propose(attempt: Attempt, reason: str, actor: audit.Actor, now: datetime) -> None:
+    proposal = {"operator": actor.name, "reason": reason[:500], "at": now}
+    GivingUp.objects.update_or_create(attempt=attempt, defaults=proposal)
+    DeskClaim.objects.filter(attempt=attempt).delete()
+    after = {"reason": reason, "quote_micros": attempt.quote_micros}
+    subject = f"attempt:{attempt.public_id}"
+    audit.record(actor.name, actor.source, "propose to give up", subject, None, after, now)
 
 
 def query_provider(attempt: Attempt, provider_job_id: str) -> PollResult:
@@ -104,7 +130,8 @@ def _lock_for_decision(attempt_id: int, actor: audit.Actor, now: datetime) -> At
     return attempt
 
 
-def _refuse_used(attempt: Attempt, provider_job_id: str) -> None:
+def refuse_used(attempt: Attempt, provider_job_id: str) -> None:
+    """Raises DecisionNeedsEvidence for an id that is missing or names another attempt's task."""
     _refuse_empty(provider_job_id, "provider_job_id")
     other = (
         ProviderJob.objects.filter(channel=attempt.channel, provider_job_id=provider_job_id)

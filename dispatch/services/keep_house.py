@@ -17,6 +17,7 @@ from dispatch.services.resolve_ended import resolve_ended
 from dispatch.services.right_queue import right_queue
 from dispatch.services.take_callback import trim_rejected
 from dispatch.services.watch_credentials import watch_credentials
+from dispatch.services.watch_maintenance import watch_maintenance
 from dispatch.services.watch_publication import watch_publication
 from dispatch.services.watch_rates import watch_rates
 from dispatch.unknown_slots import unknown_slots
@@ -76,6 +77,7 @@ CHORES = (
     _look_at_unknown_slots,
     watch_rates,
     watch_credentials,
+    watch_maintenance,
     resolve_ended,
     _raise_again,
     expire_outputs,

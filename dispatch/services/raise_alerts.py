@@ -5,13 +5,14 @@ from datetime import datetime
 
 from billing.money import written
 from billing.reported import Cost
-from dispatch.models import Attempt, Job
+from dispatch.models import Attempt, Job, Maintenance
 from dispatch.unknown_slots import UnknownSlots
 from health.alerts import raise_alert, resolve_alert, resolve_alerts
 from health.replay import moment
 
 NO_DISPATCHER = "no_dispatcher"
 REPLAY_DIFFERENCE = "replay_difference"
+MAINTENANCE_ENDING = "maintenance_ending"
 TOLD_OF_A_REPLAY = 10  # rounds that one alert names
 OF_SELECTION = ("exact_unavailable", "degradation_active", "emergency_override")
 
@@ -131,6 +132,28 @@ def unknown_slots_full(found: Mapping[str, UnknownSlots], now: datetime) -> None
             raise_alert(code, subject=subject, dedupe_key=f"{code}:{subject}", details=details, now=now)
     ended = [f"{code}:{subject}" for subject, slots in found.items() if not slots.is_full]
     resolve_alerts(ended, "fewer outcomes are unknown", now)
+
+
+def maintenance_ending(maintenance: Maintenance, now: datetime) -> None:
+    """Its end is near, or past and nobody came."""
+    subject = f"channel:{maintenance.channel.slug}"
+    raise_alert(
+        MAINTENANCE_ENDING,
+        subject=subject,
+        dedupe_key=f"{MAINTENANCE_ENDING}:{subject}",
+        details={
+            "until": moment(maintenance.until_at),
+            "started_by": maintenance.started_by,
+            "why": maintenance.reason,
+            "maintenance": maintenance.public_id,
+        },
+        now=now,
+    )
+
+
+def maintenance_over(channel: str, why: str, now: datetime) -> None:
+    """`channel` by slug."""
+    resolve_alert(f"{MAINTENANCE_ENDING}:channel:{channel}", why, now)
 
 
 def no_dispatcher(cluster: str, last_scan_at: datetime | None, now: datetime) -> None:

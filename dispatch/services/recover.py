@@ -49,21 +49,22 @@ def recover(attempt_id: int, clock: Callable[[], datetime]) -> None:
     if attempt is None or not claim_attempt(attempt, now + timedelta(seconds=settings.POLL_DEADLINE_S + 10)):
         return
     if attempt.state == A.ABANDONED:
-        look_late(attempt, _look, clock)
+        look_late(attempt, look, clock)
         return
     if attempt.body_sent_at is None:
         _record_unsent(attempt, now)
         return
     # Asked before the look: what was sent while a listing was read may be in none.
     sender_lives = may_still_send(attempt.pk)
-    result = _look(attempt, now)
+    result = look(attempt, now)
     if sender_lives and isinstance(result, Absent):
         result = CannotTell("the worker that may send it has not ended")
     record_recovery(attempt, result, clock())
 
 
-def _look(attempt: Attempt, now: datetime) -> RecoverResult:
-    """First what a callback told, which the provider has to confirm; then what the account lists."""
+def look(attempt: Attempt, now: datetime) -> RecoverResult:
+    """What the provider tells of it now; records nothing. First what a callback told, which the provider has to
+    confirm; then what the account lists."""
     began, supply = attempt.request_started_at or attempt.created_at, attempt.supply
     try:
         connection = transport_to(attempt.channel)

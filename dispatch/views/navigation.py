@@ -37,6 +37,7 @@ SECTIONS: Final = (
         (
             Page("overview", _("Overview"), "o"),
             Page("alerts", _("Alerts"), "a", ("alert",), lambda shell: len(shell["alarms"])),
+            Page("dispatch", _("Dispatch"), "d"),
         ),
     ),
     Section(

@@ -5,6 +5,7 @@ from django.views.i18n import set_language
 
 from dispatch.views import (
     alerts,
+    dispatching,
     edit_model,
     job,
     jobs,
@@ -31,6 +32,7 @@ urlpatterns = [
     path("alerts/<str:alert_id>/", alerts.alert, name="alert"),
     path("alerts/<str:alert_id>/acknowledge/", alerts.acknowledge_alert, name="acknowledge"),
     path("alerts/<str:alert_id>/redeliver/", alerts.redeliver_alert, name="redeliver"),
+    path("dispatch/", dispatching.dispatching, name="dispatch"),
     path("models/", models.models, name="models"),
     path("models/<str:slug>/", models.model, name="model"),
     path("models/<str:slug>/edit/", edit_model.edit_model, name="edit_model"),

@@ -118,6 +118,9 @@ SUBJECTS: Final[Words] = {  # of alerts, and of what was seen
     "provider_job": _("The provider's id"),
     "booked": _("Booked as a loss"),
     "why": _("Why"),
+    "until": _("Until"),
+    "started_by": _("Started by"),
+    "maintenance": _("Maintenance"),
 }
 EVENT_KINDS: Final[Words] = {
     "submit": _("Submission"),
@@ -203,6 +206,50 @@ VERDICTS: Final[Words] = {  # of dispatch.waiting.verdict, with numbers
     "flowing": _("Flowing. Waiting: %(waiting)s."),
     "blocked": _("Waiting: %(waiting)s. Of these do not move: %(jobs)s. %(reason)s"),
 }
+WAITING_SHORT: Final[Words] = {  # heads of columns
+    "dispatcher_silent": _("no dispatcher"),
+    "deadline_passed": _("past its deadline"),
+    "set_aside": _("look failed"),
+    "not_looked_at": _("next scan"),
+    "model_not_published": _("not published"),
+    "no_capable_supply": _("nobody can"),
+    "content_cooldown": _("content refused"),
+    "content_frozen": _("content frozen"),
+    "out_of_service": _("switched off"),
+    "unhealthy": _("circuit open"),
+    "provider_pause": _("provider's pause"),
+    "unknown_slots_full": _("unknown slots"),
+    "capacity_full": _("no free slot"),
+    "cost_limit": _("cost limit"),
+    "tenant_limit": _("customer's limit"),
+    "in_turn": _("its turn"),
+}
+WAITING_PLACES: Final[Words] = {  # the page where a reason can be taken away
+    "dispatcher_silent": _("Alerts"),
+    "deadline_passed": _("Jobs"),
+    "set_aside": _("Alerts"),
+    "not_looked_at": _("Jobs"),
+    "model_not_published": _("Publish"),
+    "no_capable_supply": _("Public models"),
+    "content_cooldown": _("Jobs"),
+    "content_frozen": _("Jobs"),
+    "out_of_service": _("Channels"),
+    "unhealthy": _("Health"),
+    "provider_pause": _("Health"),
+    "unknown_slots_full": _("Uncertain attempts"),
+    "capacity_full": _("Capacity"),
+    "cost_limit": _("Public models"),
+    "tenant_limit": _("Jobs"),
+    "in_turn": _("Jobs"),
+}
+CHECKS: Final[Words] = {  # of dispatch.queries.standstill, in their order
+    "arriving": _("Jobs arrive"),
+    "dispatcher": _("The dispatcher is alive"),
+    "switches": _("No switch or freeze stops them"),
+    "published": _("Their models are published"),
+    "capability": _("Candidates after step 1: hard capability"),
+    "health": _("Candidates after step 2: health, capacity and cost"),
+}
 SETTINGS: Final[Words] = {  # of a normalized request
     "mode": _("Mode"),
     "duration_s": _("Duration (s)"),
@@ -249,6 +296,7 @@ ALERTS: Final[Words] = {
     "submission_uncertain": _("It is not known whether the provider accepted a submission."),
     "submission_abandoned": _("A submission was given up with its outcome unknown; it may have been paid."),
     "unknown_slots_full": _("Slots with unknown outcome have reached their limit."),
+    "maintenance_ending": _("A channel's maintenance is about to end, or is past its end."),
     "model_not_published": _("A public model was saved and is not published: its customers are refused."),
     "lease_drift": _("Counted slots and leases disagree."),
     "queue_drift": _("Counted and waiting jobs of the queue disagree."),

@@ -1,6 +1,7 @@
 """An operator's three decisions about a submission whose outcome nobody knows."""
 
 import pytest
+from pytest_django.fixtures import Settings
 
 from catalog.audit import Actor
 from catalog.models import AuditEntry
@@ -106,3 +107,18 @@ def test_a_second_operator_must_take_the_attempt_over_before_deciding(engine: En
     cannot_be_found_out(attempt.pk, "no idea", WANG, engine.now)
     taken = AuditEntry.objects.filter(action="take attempt").order_by("at", "id")
     assert [entry.actor for entry in taken] == ["li.m", "wang.l"]
+
+
+def test_above_the_limit_giving_up_needs_a_second_person(engine: Engine, settings: Settings) -> None:
+    settings.GIVE_UP_ALONE_UP_TO_MICROS = 0
+    attempt = uncertain(engine, "drop_before_response")
+    take_attempt(attempt, LI, engine.now)
+    assert not cannot_be_found_out(attempt.pk, "no answer", LI, engine.now)
+    assert not cannot_be_found_out(attempt.pk, "I am sure", LI, engine.now), "twice is one person"
+    attempt.refresh_from_db()
+    assert attempt.state == "submission_uncertain"
+    assert cannot_be_found_out(attempt.pk, "me neither", WANG, engine.now), "and nobody holds it"
+    attempt.refresh_from_db()
+    assert attempt.state == "abandoned"
+    entry = AuditEntry.objects.get(action="decide submission")
+    assert (entry.actor, entry.after["first"]) == ("wang.l", "li.m")

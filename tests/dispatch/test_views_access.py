@@ -55,6 +55,7 @@ def addresses(db: None) -> dict[str, str]:
         "difference": f"{BASE}revisions/1..2/",
         "revert": f"{BASE}revisions/1/revert/",
         "simulator": "/console/simulator/",
+        "dispatch": "/console/dispatch/",
         "overview": "/console/",
         "strips": "/console/strips/",
         "search": "/console/search/?q=nothing",

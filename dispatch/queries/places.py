@@ -1,0 +1,235 @@
+"""Every channel, supply and group as they stand: circuit, slots, maintenance. Six queries, whatever there is."""
+
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Final
+
+from django.db.models import Count, Q
+
+from catalog.models import AdminState, CapacityGroup, Channel, Supply, SupplyBinding
+from dispatch.capacity import Kind
+from dispatch.lifecycle import AttemptState
+from dispatch.models import CapacityLease, LeaseState, Maintenance
+from dispatch.queries.bindings_now import Circuit, circuit_of
+from dispatch.routing.filters import RANK
+from health.circuit import effective_capacity
+
+type Key = tuple[str, int]  # kind and id
+
+_UNTRIED: Final = Circuit("healthy", 0, None, "")
+
+
+@dataclass(frozen=True, slots=True)
+class Slots:
+    """`in_use + leased + unknown + free = limit`; above a limit that was lowered, `free` is 0 and `over` says
+    by how many. `open_to_new`: the limit in force now, by the circuit."""
+
+    in_use: int
+    leased: int  # selected, nothing sent yet
+    unknown: int
+    limit: int
+    open_to_new: int
+
+    @property
+    def taken(self) -> int:
+        return self.in_use + self.leased + self.unknown
+
+    @property
+    def free(self) -> int:
+        return max(0, self.limit - self.taken)
+
+    @property
+    def over(self) -> int:
+        return max(0, self.taken - self.limit)
+
+
+@dataclass(frozen=True, slots=True)
+class SupplyNow:
+    """`circuit` is the worse one of supply and channel, with its place."""
+
+    row: Supply
+    circuit: Circuit
+    slots: Slots
+    maintenance: Maintenance | None  # of its channel
+    is_retired: bool
+
+    @property
+    def is_out(self) -> bool:
+        """Takes nothing new: switched off, draining, or with an open circuit."""
+        is_on = self.row.state == self.row.channel.state == AdminState.ENABLED
+        return not is_on or self.circuit.state in ("circuit_open", "disabled")
+
+
+@dataclass(frozen=True, slots=True)
+class ChannelNow:
+    row: Channel
+    circuit: Circuit
+    slots: Slots
+    maintenance: Maintenance | None
+    supplies: Sequence[SupplyNow]
+    is_retired: bool
+
+    @property
+    def usable(self) -> int:
+        return sum(not each.is_out for each in self.supplies)
+
+    @property
+    def worst(self) -> int:
+        """The rank of the worst circuit of the channel and its supplies."""
+        ranks = [RANK[each.circuit.state] for each in self.supplies]  # type: ignore[index]
+        return max([RANK[self.circuit.state], *ranks])  # type: ignore[index]
+
+
+@dataclass(frozen=True, slots=True)
+class GroupNow:
+    row: CapacityGroup
+    slots: Slots
+    channels: Sequence[str]  # slugs
+
+
+def channels_now(only: str = "", with_retired: bool = False) -> list[ChannelNow]:
+    """By slug; `only` one of them. A channel is retired when it is off and no enabled binding uses it."""
+    rows = Channel.objects.select_related("health", "capacity_group").order_by("slug")
+    rows = rows.filter(slug=only) if only else rows
+    supplies = supplies_now(only, with_retired=True)
+    of_channel: dict[int, list[SupplyNow]] = defaultdict(list)
+    for supply in supplies:
+        of_channel[supply.row.channel_id].append(supply)
+    taken, open_maintenances = taken_slots(), maintenances()
+    found = [_channel(row, of_channel[row.pk], taken, open_maintenances) for row in rows]
+    return [
+        replace(each, supplies=[s for s in each.supplies if with_retired or not s.is_retired])
+        for each in found
+        if with_retired or only or not each.is_retired
+    ]
+
+
+def supplies_now(channel: str = "", with_retired: bool = False) -> list[SupplyNow]:
+    """By slug; those of one channel, by its slug. Four queries."""
+    rows = Supply.objects.select_related("health", "channel__health", "capability_version").order_by("slug")
+    rows = rows.filter(channel__slug=channel) if channel else rows
+    taken, open_maintenances, bound = taken_slots(), maintenances(), _bound()
+    found = [_supply(row, taken, open_maintenances, bound) for row in rows]
+    return [each for each in found if with_retired or not each.is_retired]
+
+
+def groups_now() -> list[GroupNow]:
+    taken = taken_slots()
+    rows = CapacityGroup.objects.prefetch_related("channels").order_by("account", "endpoint")
+    return [
+        GroupNow(
+            row,
+            slots_of(taken, Kind.GROUP, row.pk, row.capacity, row.capacity),
+            sorted(channel.slug for channel in row.channels.all()),
+        )
+        for row in rows
+    ]
+
+
+def maintenances() -> dict[int, Maintenance]:
+    """Those that go on, by channel."""
+    return {each.channel_id: each for each in Maintenance.objects.filter(ended_at=None)}
+
+
+def taken_slots() -> Mapping[Key, Counter[str]]:
+    """From the leases themselves, by one statement: so the numbers of all places agree."""
+    rows: Iterable[Mapping[str, Any]] = (
+        CapacityLease.objects.filter(released_at=None)
+        .values("group_id", "channel_id", "supply_id", "state")
+        .annotate(n=Count("pk"), unsent=Count("pk", filter=Q(attempt__state=AttemptState.READY)))
+        .order_by()
+    )
+    taken: dict[Key, Counter[str]] = defaultdict(Counter)
+    for row in rows:
+        counted = _counted(row)
+        for kind, name in (
+            (Kind.GROUP, "group_id"),
+            (Kind.CHANNEL, "channel_id"),
+            (Kind.SUPPLY, "supply_id"),
+        ):
+            if row[name] is not None:
+                taken[kind.value, row[name]].update(counted)
+    return taken
+
+
+def _counted(row: Mapping[str, Any]) -> dict[str, int]:
+    if row["state"] == LeaseState.UNKNOWN:
+        return {"unknown": row["n"]}
+    return {"in_use": row["n"] - row["unsent"], "leased": row["unsent"]}
+
+
+def slots_of(taken: Mapping[Key, Counter[str]], kind: Kind, pk: int, limit: int, open_to_new: int) -> Slots:
+    counted = taken.get((kind.value, pk), Counter())
+    return Slots(counted["in_use"], counted["leased"], counted["unknown"], limit, open_to_new)
+
+
+def channel_circuit(row: Channel) -> Circuit:
+    """The channel's own; an administrator's word goes first."""
+    if row.state == AdminState.DISABLED:
+        return Circuit("disabled", 0, None, "channel", by_admin=True)
+    return _own(row, "channel")
+
+
+def _own(row: Channel | Supply, place: str) -> Circuit:
+    health = getattr(row, "health", None)
+    if health is None:
+        return _UNTRIED
+    return Circuit(health.state, health.recovery_successes, health.changed_at, place)
+
+
+def _channel(
+    row: Channel,
+    supplies: Sequence[SupplyNow],
+    taken: Mapping[Key, Counter[str]],
+    open_maintenances: Mapping[int, Maintenance],
+) -> ChannelNow:
+    circuit = channel_circuit(row)
+    return ChannelNow(
+        row=row,
+        circuit=circuit,
+        slots=slots_of(taken, Kind.CHANNEL, row.pk, row.concurrency, _open(row, circuit)),
+        maintenance=open_maintenances.get(row.pk),
+        supplies=supplies,
+        is_retired=row.state == AdminState.DISABLED
+        and row.pk not in open_maintenances
+        and all(each.is_retired for each in supplies),
+    )
+
+
+def _supply(
+    row: Supply,
+    taken: Mapping[Key, Counter[str]],
+    open_maintenances: Mapping[int, Maintenance],
+    bound: frozenset[int],
+) -> SupplyNow:
+    circuit = circuit_of(row)
+    if circuit.state == "healthy":
+        circuit = _own(row, "")
+    return SupplyNow(
+        row=row,
+        circuit=circuit,
+        slots=slots_of(taken, Kind.SUPPLY, row.pk, row.concurrency, _open(row, circuit)),
+        maintenance=open_maintenances.get(row.channel_id),
+        is_retired=row.pk not in bound
+        and row.channel_id not in open_maintenances
+        and AdminState.DISABLED in (row.state, row.channel.state),
+    )
+
+
+def _open(row: Channel | Supply, circuit: Circuit) -> int:
+    """Slots that new work may take, by the circuit and the operator's switch."""
+    if row.state != AdminState.ENABLED:
+        return 0
+    return effective_capacity(circuit.state, circuit.recovery_successes, row.concurrency)
+
+
+def _bound() -> frozenset[int]:
+    """Supplies that an enabled binding uses."""
+    return frozenset(
+        SupplyBinding.objects.filter(enabled=True).order_by().values_list("supply_id", flat=True).distinct()
+    )
+
+
+def worst_first(channels: Iterable[ChannelNow]) -> list[ChannelNow]:
+    return sorted(channels, key=lambda each: (-each.worst, each.row.slug))

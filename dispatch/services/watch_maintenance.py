@@ -1,0 +1,20 @@
+"""Once a minute: which maintenances are about to end, and which end by the clock as was chosen."""
+
+from datetime import datetime
+
+from catalog.audit import Actor
+from dispatch.maintenance import REMIND_BEFORE
+from dispatch.models import AtEnd, Maintenance
+from dispatch.services.end_maintenance import end_maintenance
+from dispatch.services.raise_alerts import maintenance_ending
+
+CLOCK = Actor("clock", "housekeeping")
+
+
+def watch_maintenance(now: datetime) -> None:
+    """Nothing becomes healthy by itself: at its end a channel is probed, or stays off until somebody comes."""
+    due = Maintenance.objects.filter(ended_at=None, until_at__lte=now + REMIND_BEFORE)
+    for maintenance in due.select_related("channel"):
+        maintenance_ending(maintenance, now)
+        if maintenance.until_at <= now and maintenance.at_end == AtEnd.PROBE:
+            end_maintenance(maintenance.pk, actor=CLOCK, now=now)

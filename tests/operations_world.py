@@ -1,0 +1,131 @@
+"""An installation at work: taken slots, jobs that wait, unknown outcomes, a channel in maintenance."""
+
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Any
+
+from django.utils import timezone
+
+from catalog.audit import Actor
+from catalog.models import CapacityGroup, Channel, PublicModel, Supply
+from dispatch.maintenance import Wanted
+from dispatch.models import Attempt, Bell, Job, Maintenance
+from dispatch.queries.impact import impact_of
+from dispatch.services.start_maintenance import start_maintenance
+from dispatch.services.take_attempt import take_attempt
+from tests.factories import (
+    AttemptFactory,
+    CapacityGroupFactory,
+    CapacityLeaseFactory,
+    JobFactory,
+    ProviderEventFactory,
+    ProviderJobFactory,
+    SelectionRoundFactory,
+)
+from tests.models_world import make_models_world
+
+WANG = Actor("wang.l", "console")
+
+
+@dataclass
+class OperationsWorld:
+    model: PublicModel
+    kestrel: Supply
+    group: CapacityGroup
+    uncertain: Attempt  # nobody is on it
+    taken: Attempt  # wang.l is
+    lost: Attempt  # accepted, and its outcome unknown since
+    maintenance: Maintenance
+
+    def pages(self) -> list[str]:
+        return [
+            "/console/dispatch/",
+        ]
+
+
+def make_operations_world(now: datetime | None = None) -> OperationsWorld:
+    now = now or timezone.now()
+    model = make_models_world().model
+    beat(now)
+    kestrel = Supply.objects.select_related("channel").get(slug="kestrel-hd")
+    group = CapacityGroupFactory(account="kestrel", capacity=9)
+    Channel.objects.filter(pk=kestrel.channel_id).update(capacity_group=group)
+    kestrel.channel.capacity_group = group
+    ago = now - timedelta(minutes=8)
+    for state in ("running", "running", "accepted", "ready"):
+        held(attempt(model, kestrel, state, ago))
+    uncertain = unknown(model, kestrel, ago - timedelta(minutes=3), "7300000")
+    taken = unknown(model, kestrel, ago, "1200000")
+    take_attempt(taken, WANG, now)
+    lost = held(attempt(model, kestrel, "outcome_uncertain", ago, accepted_at=ago), "unknown")
+    ProviderJobFactory(attempt=lost, status="running")
+    waits(model, "capacity_full", 3, ago)
+    waits(model, "channel_circuit_open", 2, ago)
+    return OperationsWorld(model, kestrel, group, uncertain, taken, lost, in_maintenance(now))
+
+
+def beat(now: datetime) -> None:
+    """The dispatcher lives."""
+    Bell.objects.update_or_create(name="scan", defaults={"rung_at": now, "answered_at": now})
+
+
+def attempt(model: PublicModel, supply: Supply, state: str, at: datetime, **values: Any) -> Attempt:
+    job = JobFactory(public_model=model, state="running", created_at=at)
+    return AttemptFactory(job=job, supply=supply, state=state, **values)
+
+
+def held(attempt: Attempt, state: str = "live") -> Attempt:
+    CapacityLeaseFactory(attempt=attempt, state=state)
+    return attempt
+
+
+def unknown(model: PublicModel, supply: Supply, at: datetime, quote_micros: str) -> Attempt:
+    """Sent, and the answer lost."""
+    found = attempt(
+        model,
+        supply,
+        "submission_uncertain",
+        at,
+        quote_micros=int(quote_micros),
+        request_started_at=at + timedelta(seconds=3),
+        body_sent_at=at + timedelta(seconds=4),
+        execution_deadline_at=at + timedelta(hours=1),
+        uncertain_deadline_at=at + timedelta(minutes=30),
+        transport_stage="reading",
+        recovery={"tries": 2},
+    )
+    ProviderEventFactory(attempt=found, outcome="unknown", raw={"stage": "reading"})
+    ProviderEventFactory(
+        attempt=found,
+        kind="recover",
+        outcome="cannottell",
+        raw={"reason": "the listing was cut off"},
+        at=at + timedelta(seconds=30),
+    )
+    return held(found, "unknown")
+
+
+def waits(model: PublicModel, reason: str, number: int, since: datetime, outcome: str = "") -> list[Job]:
+    """Jobs that wait by themselves, as their last look left them."""
+    outcome = outcome or "no_candidate"
+    found = []
+    for _ in range(number):
+        job = JobFactory(
+            public_model=model,
+            created_at=since,
+            next_action_at=since,
+            waiting={"outcome": outcome, "signature": reason},
+        )
+        candidates = {"kestrel-hd": {"reason": reason}}
+        SelectionRoundFactory(job=job, snapshot={"decision": {"candidates": candidates}}, outcome=outcome)
+        found.append(job)
+    return found
+
+
+def in_maintenance(now: datetime, channel: str = "osprey-main") -> Maintenance:
+    row = Channel.objects.get(slug=channel)
+    wanted = Wanted("drain", now + timedelta(hours=2), "probe", "key rotation")
+    last = {loss.key for loss in impact_of(list(row.supplies.values_list("slug", flat=True)), now)}
+    started = start_maintenance(row.pk, wanted, last, actor=WANG, now=now)
+    assert isinstance(started, Maintenance), started
+    return started
