@@ -29,7 +29,7 @@ from tests.benchmarks.measuring import (
 )
 from tests.journeys.processes import family_of, manage, running, wait_until
 
-WINDOW_S: Final = 30.0  # signs of life come every ten seconds, housekeeping every minute
+WINDOW_S: Final = 60.0  # signs of life come every ten seconds, housekeeping every minute: one in each
 SETTLE_S: Final = 10.0
 _WEB = [sys.executable, "-m", "gunicorn", "--bind", "127.0.0.1:0", "--worker-class", "gthread"]
 _WEB += ["--workers", "2", "--threads", "8", "--preload", "--no-control-socket", "config.wsgi"]
@@ -55,13 +55,14 @@ def run(plan: Plan) -> Report:
             server = psutil.Process(connection.info.backend_pid).ppid()
         time.sleep(SETTLE_S)  # everything that a start brings with it
         windows, discarded = _windows(folder / "postgres.log", daemons, server, plan)
+        notes = tuple(_complaints(folder))
     statements, ours, database = (Figures.of(figures) for figures in zip(*windows, strict=True))
     rows = (
         Row("statements", statements, None, 20, 6, "a second"),
         Row("CPU of all daemons", ours, None, 5, 2, "% of a core"),
         Row("CPU of PostgreSQL, which logs them", database, unit="% of a core"),
     )
-    return Report("idle", "nothing but its bars", plan, rows, discarded)
+    return Report("idle", "nothing but its bars", plan, rows, discarded, notes)
 
 
 @contextmanager
@@ -86,7 +87,7 @@ def _windows(
     quiet: list[tuple[float, float, float]] = []
     for number in range(1, plan.windows * ROUNDS_PER_WANTED + 1):
         ours, database = _cpu_s(daemons), _cpu_s([server])
-        known = [os.getpid(), server, *ours]  # what the database does beside is next to nothing
+        known = [os.getpid(), server, *daemons]  # what those below them do is next to nothing
         before, began_s, read_to = foreign_ticks(known), time.monotonic(), log.stat().st_size
         time.sleep(plan.window_s)
         lasted_s, foreign_s = time.monotonic() - began_s, (foreign_ticks(known) - before) / TICKS
@@ -110,6 +111,14 @@ def _cpu_s(roots: Sequence[int]) -> dict[int, float]:
 def _spent_s(roots: Sequence[int], since: Mapping[int, float]) -> float:
     """By those that live: the database's helpers come and go."""
     return sum(spent_s - since.get(pid, 0) for pid, spent_s in _cpu_s(roots).items())
+
+
+def _complaints(folder: Path) -> Iterator[str]:
+    """What the daemons logged as errors: a cluster that was replaced, say, is not idle."""
+    for name in DAEMONS:
+        for line in (folder / f"{name}.log").read_text().splitlines():
+            if '"level": "ERROR"' in line:
+                yield f"{name}: {line[:200]}"
 
 
 def _statements_since(log: Path, offset: int) -> int:
