@@ -25,7 +25,7 @@ class ActiveLot:
     outcome: str
     signature: str
     looked_at: datetime | None
-    refused: list[str] | None  # the candidates that refuse what stands in it; None: not any
+    refused: list[str]  # the candidates that refuse what stands in it
     job_id: int | None  # None: all that were counted are just leaving
 
 
@@ -54,7 +54,8 @@ class WaitingLine:
 
 # One line of each lot, and of it one job: any does, since they are decided alike.
 _LOTS = """
-SELECT lot.id, lot.public_model_id, lot.outcome, lot.signature, lot.looked_at, lot.asks->'refused', job.id
+SELECT lot.id, lot.public_model_id, lot.outcome, lot.signature, lot.looked_at,
+       ARRAY(SELECT jsonb_array_elements_text(lot.asks -> 'refused')), job.id
 FROM (SELECT DISTINCT ON (lot_id) lot_id, id, watermark_at FROM dispatch_line
       WHERE is_active ORDER BY lot_id) AS line
 JOIN dispatch_lot AS lot ON lot.id = line.lot_id

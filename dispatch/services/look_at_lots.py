@@ -130,7 +130,7 @@ def _look(
         verdicts.opens(lot.lot_id, decision)
         return
     look = waits(inputs, decision, compilations)
-    if look.refused != frozenset(lot.refused or ()):
+    if look.refused != frozenset(lot.refused):
         verdicts.opens(lot.lot_id, decision)
     else:
         verdicts.closes_by(lot.lot_id, job, look, batch)

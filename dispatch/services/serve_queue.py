@@ -176,7 +176,7 @@ class Serving:
         elif look.content_refused:
             self._let_wait_alone(job, look)
             heads.take(head, served=False)
-        elif look.seen is Seen.WAITS and look.refused != frozenset(self.verdicts.lots[lot_id].refused or ()):
+        elif look.seen is Seen.WAITS and look.refused != frozenset(self.verdicts.lots[lot_id].refused):
             self.batch.moves_to(job, look.refused, self.now)
             heads.take(head, served=False)
         else:

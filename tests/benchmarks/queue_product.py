@@ -97,6 +97,8 @@ def _pages(line: WaitingLine) -> int:
 @contextmanager
 def _old_snapshot():
     with psycopg.connect(**connection.get_connection_params() | {"cursor_factory": None}) as other:
+        other.execute("SET SESSION idle_in_transaction_session_timeout = 0")
+        other.commit()
         other.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ")
         other.execute("SELECT 1")
         yield

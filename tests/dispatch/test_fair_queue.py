@@ -10,14 +10,18 @@ from django.test.utils import CaptureQueriesContext
 
 from billing.models import Customer
 from catalog.models import PublicModel
+from catalog.providers.types import CompileError, CompilePlan
 from catalog.revision import bump_revision
 from dispatch import live_catalogue, queue
+from dispatch.compiling import Compilations
 from dispatch.fairness import QUANTUM_MS
-from dispatch.models import ClassTurn, Job, Line, Lot, SelectionRound, TenantQueue
+from dispatch.models import Attempt, ClassTurn, Job, Line, Lot, SelectionRound, TenantQueue
+from dispatch.routing.types import Candidate
 from dispatch.services.cancel import cancel
 from dispatch.services.keep_house import keep_house
+from dispatch.services.measure_times import measure_times
 from tests.dispatch.queue_yard import Yard, waiting
-from tests.factories import VIDEO_REQUEST
+from tests.factories import NOW, VIDEO_REQUEST, AttemptFactory, JobFactory
 from tests.invariants import assert_invariants
 
 
@@ -285,3 +289,57 @@ def test_jobs_of_one_model_that_ask_for_different_things_stand_in_different_lots
     yard.job(key, model, request={**VIDEO_REQUEST, "duration_s": 9, "modality": "video"})
     yard.job(key, model, request={**VIDEO_REQUEST, "routing_mode": "strict_model", "modality": "video"})
     assert Lot.objects.count() == 3
+
+
+def test_a_job_whose_very_request_a_supply_refuses_blocks_nobody_in_its_lot(
+    yard: Yard, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It moves to the lot of those like it, keeps its place among them, and begins where it can."""
+    first, second = yard.supply(1), yard.supply(2)
+    model, key = yard.model_on(first, second), yard.tenant()
+    compiled = Compilations._compile
+
+    def refuses_odd_ones(self: Compilations, candidate: Candidate) -> CompilePlan | CompileError:
+        if "odd" in self._request["prompt"] and candidate.supply.id == second.slug:
+            return CompileError(("an odd prompt",))
+        return compiled(self, candidate)
+
+    monkeypatch.setattr(Compilations, "_compile", refuses_odd_ones)
+    running = [yard.job(key, model, request=asking("odd one"))]
+    yard.scan()
+    odd = yard.jobs(2, key, model, request=asking("odd one"))
+    plain = yard.jobs(3, key, model, request=asking("a lighthouse"))
+    assert [job.pk for job in yard.scan()] == [plain[0].pk, plain[1].pk]
+    assert yard.scan() == []
+    assert Lot.objects.filter(asks__refused=[second.slug]).get().outcome == "waiting_capacity"
+    assert waiting([*odd, plain[2]]) == 3
+    yard.complete(*running)
+    assert len(yard.scan()) == 1
+    assert waiting(odd) + waiting(plain) == 2
+
+
+def asking(prompt: str) -> dict[str, object]:
+    return {**VIDEO_REQUEST, "prompt": prompt, "modality": "video"}
+
+
+def test_what_kinds_of_work_took_is_what_new_jobs_of_them_cost(db: None) -> None:
+    ended = [
+        AttemptFactory(
+            job__state="running",
+            state="succeeded",
+            accepted_at=NOW,
+            generated_at=NOW + timedelta(seconds=30 + number),
+        )
+        for number in range(5)
+    ]
+    model = ended[0].job.public_model
+    Job.objects.update(public_model=model)
+    Attempt.objects.update(supply=ended[0].supply)
+    fresh = JobFactory.build(
+        api_key=ended[0].job.api_key, customer=ended[0].job.customer, public_model=model, created_at=NOW
+    )
+    queue.take_place(fresh, NOW)
+    assert fresh.estimated_ms == 5 * 16_000, "guessed, as long as nothing was measured"
+    measure_times(NOW + timedelta(hours=1))
+    queue.take_place(fresh, NOW)
+    assert fresh.estimated_ms == 32_000, "the median"
