@@ -118,7 +118,7 @@ def stopped_by_supply(attempt: Attempt) -> Move | None:
     return Move(attempt.pk, attempt.state_version, A.FAILED, error=error)
 
 
-def _send(attempt: Attempt, clock: Clock, until: datetime | None) -> SubmitOutcome:
+def _send(attempt: Attempt, clock: Clock, until: datetime | None = None) -> SubmitOutcome:
     channel = attempt.channel
     adapter = adapter_for(channel.provider)
     within_s = None if until is None else (until - clock()).total_seconds()

@@ -59,8 +59,8 @@ def test_an_answer_that_comes_after_its_lease_ran_out_is_still_believed(
     """S01: the reconciler took the attempt for lost while its worker still read the provider's answer."""
     send = submit._send
 
-    def send_slowly(attempt: Attempt, clock: Any) -> Any:
-        outcome = send(attempt, clock)
+    def send_slowly(attempt: Attempt, clock: Any, until: Any) -> Any:
+        outcome = send(attempt, clock, until)
         engine.step(70)
         return outcome
 
