@@ -22,6 +22,13 @@ def scan(now: datetime) -> Due:
     return Exists(Job.objects.filter(next_action_at__lte=now)) | Exists(Line.objects.filter(is_active=True))
 
 
+def is_scan_due(now: datetime) -> bool:
+    """For a bell that rang as a sign of life: a scan that finds nothing asks a dozen times."""
+    return (
+        Line.objects.filter(is_active=True).exists() or Job.objects.filter(next_action_at__lte=now).exists()
+    )
+
+
 def reconcile(now: datetime) -> Due:
     return (
         Exists(CapacityLease.objects.filter(released_at=None, expires_at__lte=now))

@@ -22,7 +22,7 @@ from health.models import Alert
 # An idle cluster is asked for a sign of life so often.
 SIGN_OF_LIFE_EVERY_S = 10
 # Should a condition of `dispatch.due` miss what its task would find.
-LOOK_ALL_THE_SAME_EVERY_S = 60
+LOOK_ALL_THE_SAME_EVERY_S = 300
 UNANSWERED_AFTER_S = 6
 # A bell that is lost (its queue row deleted, its worker killed) is rung again after this long.
 RING_AGAIN_AFTER_S = 30

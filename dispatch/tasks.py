@@ -5,7 +5,7 @@ pulse rings again for whatever is due."""
 
 from django.utils.timezone import now
 
-from dispatch import pulse
+from dispatch import due, pulse
 from dispatch.services import audit_replays as auditing
 from dispatch.services import cancel_at_provider as cancelling
 from dispatch.services import dispatch_scan, fetch_output, follow, keep_house
@@ -21,7 +21,8 @@ from health.services import deliver_alerts as delivering
 @at_work("control")
 def scan() -> None:
     pulse.answer("scan", now())
-    dispatch_scan.scan(now())
+    if due.is_scan_due(now()):
+        dispatch_scan.scan(now())
 
 
 @at_work("control")
