@@ -3,11 +3,13 @@
 import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 from billing.models import ApiKey
 from billing.services.revoke_key import revoke_key
 from catalog.credentials import Credential
+from catalog.exceptions import StaleRevision
 from catalog.models import CapacityGroup, Channel, PublicModel, Supply
 from catalog.repository import channel_facts, supply_facts
 from catalog.services.save_channel import save_channel
@@ -162,7 +164,13 @@ class People:
                 self._revoke,
             )
         )
-        return act.__name__.strip("_").replace("_", " "), act
+        return act.__name__.strip("_").replace("_", " "), partial(self._as_operator, act)
+
+    def _as_operator(self, act: Callable[[], None]) -> None:
+        try:
+            act()
+        except StaleRevision:
+            self._world.tell("an operator is told that somebody saved meanwhile")
 
     @property
     def _now(self) -> Any:

@@ -12,8 +12,10 @@ from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from typing import Any
 
+from django.db import OperationalError
+
 from catalog.simulator.scenario import Call, Do
-from tests.simulation.database import fall_victim
+from tests.simulation.database import LOST, fall_victim
 from tests.simulation.scheduler import Killed, Scheduler, Worker
 
 FAMILIES = (
@@ -125,7 +127,7 @@ class Adversary:
     """`left_out` are numbers of faults that a replay does not inject."""
 
     scheduler: Scheduler
-    lose_connection: Callable[[], None]
+    end_session: Callable[[], None]
     tell: Callable[[str], None]
     families: Collection[str] = ()
     left_out: Collection[int] = ()
@@ -173,6 +175,7 @@ class Adversary:
         weight = _WEIGHT.get(point, 1.0) * self.rate
         if self.chance("death", 0.0006 * weight) and self.inject(f"death at {point}"):
             worker.killed = True
+            self.end_session()  # first, so that no clean-up of the dying reaches the database
             raise Killed
         if self.chance("pause", 0.0008 * weight) and self.inject(f"pause at {point}"):
             self.scheduler.park(self.dice.uniform(60, 120))
@@ -191,7 +194,8 @@ class Adversary:
             if self.inject(f"database victim {code}"):
                 fall_victim(code)
         elif self.inject(f"database lost: {_PLACES[point]}"):
-            self.lose_connection()
+            self.end_session()
+            raise OperationalError(LOST)
 
     def weather(self, step: str, detail: str) -> None:
         """The network's own faults; raised as sockets raise them."""

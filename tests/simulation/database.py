@@ -212,10 +212,9 @@ class Awaits:
             self._database.break_off(raw.info.backend_pid)
             raw.close()
 
-    def lose_connection(self) -> None:
-        """The server has gone: what was not committed is undone there."""
+    def end_session(self) -> None:
+        """Of the worker whose thread this is: what was not committed is undone by the server."""
         self._end(connections["default"].connection)
-        raise OperationalError(LOST)
 
     def _execute(
         self, execute: Callable[..., Any], sql: str, params: Any, many: bool, context: dict[str, Any]

@@ -4,8 +4,8 @@ Everything that the product reads of clocks, dice and sockets is replaced here, 
 
 import logging
 import random
+import shutil
 import socket
-import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -39,7 +39,7 @@ from tests.simulation import process_clock
 from tests.simulation.adversary import Adversary
 from tests.simulation.database import Awaits, Database
 from tests.simulation.provider import Provider
-from tests.simulation.scheduler import Scheduler, Timer, Worker
+from tests.simulation.scheduler import Scheduler, Watchdog, Worker
 from tests.simulation.wire import Network
 
 WORKERS = 4
@@ -116,7 +116,7 @@ class Installation:
         self.awaits = Awaits(self.database, lambda sql: self.rewritten(sql))
         self.scheduler = Scheduler(self.database.waits_for_lock, self.awaits.finished, WORKERS)
         self.awaits.over(self.scheduler)
-        self.adversary = Adversary(self.scheduler, self.awaits.lose_connection, self.tell)
+        self.adversary = Adversary(self.scheduler, self.awaits.end_session, self.tell)
         self.scheduler.at_point = self.adversary.at_point
         self.provider = Provider(
             self.scheduler, self.database, self.adversary.decide, self.adversary.odd, self.tell
@@ -130,12 +130,14 @@ class Installation:
         self.log.broken.clear()
         self.network.called_in_transaction.clear()
         self.database.restore()
+        shutil.rmtree(settings.MEDIA_DIR, ignore_errors=True)  # a life lived again has the same ids
         self.scheduler.begin()
         self._counted = sum(worker.statements for worker in self.scheduler.workers)
         self.dice = random.Random(f"life {seed}")
         random.seed(seed)
         live_catalogue._kept.clear()
         selection_facts._kept_statistics.clear()
+        selection_facts._kept_p95.clear()
         self.adversary.begin(seed, left_out)
         self.adversary.started_at(self.scheduler.now.timestamp())
         self.provider.begin(seed)
@@ -173,9 +175,8 @@ class Installation:
         catalog.ids.secrets = SimpleNamespace(randbits=lambda bits: self.dice.getrandbits(bits))  # type: ignore[assignment]
         catalog.providers.flight._now_s = lambda: self.scheduler.now.timestamp()
         dispatch.heartbeat._beating = self._beating
-        catalog.providers.flight.threading = SimpleNamespace(  # type: ignore[assignment]
-            Timer=lambda seconds, function: Timer(self.scheduler, seconds, function), Lock=threading.Lock
-        )
+        watchdog: Any = Watchdog(self.scheduler)
+        catalog.providers.flight.watchdog = lambda: watchdog
         urllib3.util.connection.create_connection = self.network.connect
         urllib3.connection._ssl_wrap_socket_and_match_hostname = self._shaken_hands  # type: ignore[assignment]
         pinned: Any = dispatch.outputs.pinned

@@ -9,6 +9,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from enum import Enum
+from itertools import count
 from typing import Any
 
 from django.db import DatabaseError
@@ -35,6 +36,15 @@ class State(Enum):
     LOCKED = "locked"  # in a statement that waits for another's lock
 
 
+@dataclass(frozen=True)
+class Timer:
+    """One alarm: the deadline of a call."""
+
+    number: int
+    at: datetime
+    function: Callable[[], None]
+
+
 @dataclass(eq=False)
 class Worker:
     """`points` counts its awaits within the task, so that a death can be told by its number."""
@@ -52,7 +62,7 @@ class Worker:
     heart: Callable[[], object] | None = None  # beats while a call takes its time
     began: dict[str, Any] = field(default_factory=dict)  # what the database held when its task began
     skew: timedelta = timedelta()
-    timers: list["Timer"] = field(default_factory=list)
+    timers: list[Timer] = field(default_factory=list)
     go: threading.Semaphore = field(default_factory=lambda: threading.Semaphore(0))
     unlocked: threading.Semaphore = field(default_factory=lambda: threading.Semaphore(0))
     guard: threading.Lock = field(default_factory=threading.Lock)
@@ -264,22 +274,19 @@ class Scheduler:
             self._finished(worker)
 
 
-@dataclass(eq=False)
-class Timer:
-    """threading.Timer on the scheduler's time, for the deadline of one call."""
+class Watchdog:
+    """The process's watchdog on the scheduler's time: it rings in the worker that set the alarm."""
 
-    scheduler: Scheduler
-    seconds: float
-    function: Callable[[], None]
-    daemon: bool = True
-    at: datetime = START
+    def __init__(self, scheduler: Scheduler) -> None:
+        self._scheduler = scheduler
+        self._numbers = count()
 
-    def start(self) -> None:
-        self.at = self.scheduler.now + timedelta(seconds=self.seconds)
-        if worker := self.scheduler.current:
-            worker.timers.append(self)
+    def ring_in(self, seconds: float, alarm: Callable[[], None]) -> int:
+        number = next(self._numbers)
+        if worker := self._scheduler.current:
+            worker.timers.append(Timer(number, self._scheduler.now + timedelta(seconds=seconds), alarm))
+        return number
 
-    def cancel(self) -> None:
-        worker = self.scheduler.current
-        if worker and self in worker.timers:
-            worker.timers.remove(self)
+    def call_off(self, number: int) -> None:
+        if worker := self._scheduler.current:
+            worker.timers = [timer for timer in worker.timers if timer.number != number]
