@@ -92,7 +92,8 @@ def _interval() -> Func:
 
 
 class CostRuleVersion(models.Model):
-    """A price from a time on. Immutable but for its end; two of a rule never overlap."""
+    """A price from a time on; two of a rule never overlap. Immutable but for its end, and its cancellation
+    before it begins."""
 
     public_id = PublicIdField("prv")
     rule = models.ForeignKey(CostRule, on_delete=models.PROTECT, related_name="versions")
@@ -103,6 +104,7 @@ class CostRuleVersion(models.Model):
     document_hash = models.CharField(max_length=64)
     effective_from = models.DateTimeField()
     effective_to = models.DateTimeField(null=True, blank=True)
+    cancelled_at = models.DateTimeField(null=True, blank=True)  # before it began: it never is in force
     published_by = models.CharField(max_length=150)
     published_at = models.DateTimeField()
 
@@ -115,6 +117,7 @@ class CostRuleVersion(models.Model):
             ),
             ExclusionConstraint(
                 name="prices_of_a_rule_never_overlap",
+                condition=Q(cancelled_at=None),
                 expressions=[("rule", RangeOperators.EQUAL), (_interval(), RangeOperators.OVERLAPS)],
             ),
         ]
@@ -172,6 +175,7 @@ class ProviderUsageEntry(models.Model):
                 name="one_usage_entry_per_attempt_and_kind",
             )
         ]
+        indexes = [models.Index(fields=["at", "id"], name="usage_of_days")]  # the ledger's page
 
     def __str__(self) -> str:
         return f"{self.kind} {self.amount_micros} {self.currency} for {self.attempt}"
@@ -211,8 +215,9 @@ class CreditEntry(models.Model):
             ),
         ]
         indexes = [
-            models.Index(fields=["customer", "-id"], name="credit_of_customer")
-        ]  # balance and usage pages
+            models.Index(fields=["customer", "-id"], name="credit_of_customer"),  # balance and usage pages
+            models.Index(fields=["at", "id"], name="credit_of_days"),  # the ledger's page
+        ]
 
     def __str__(self) -> str:
         return f"{self.kind} {self.amount_micros} {self.currency}"

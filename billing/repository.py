@@ -23,7 +23,7 @@ def prices_in_force(at: datetime, supplies: Iterable[Supply] | None = None) -> d
 
 def _in_force(at: datetime) -> QuerySet[CostRuleVersion]:
     not_ended = Q(effective_to=None) | Q(effective_to__gt=at)
-    return CostRuleVersion.objects.filter(not_ended, effective_from__lte=at)
+    return CostRuleVersion.objects.filter(not_ended, effective_from__lte=at, cancelled_at=None)
 
 
 def rates_in_force(currency: str, at: datetime) -> dict[str, CurrencyRateVersion]:

@@ -120,7 +120,8 @@ def _supply_rows() -> list[Supply]:
 
 
 def _next_change(now: datetime) -> datetime | None:
-    price = CostRuleVersion.objects.filter(effective_from__gt=now).order_by("effective_from").first()
+    prices = CostRuleVersion.objects.filter(effective_from__gt=now, cancelled_at=None)
+    price = prices.order_by("effective_from").first()
     rate = CurrencyRateVersion.objects.filter(effective_from__gt=now).order_by("effective_from").first()
     return min((row.effective_from for row in (price, rate) if row is not None), default=None)
 

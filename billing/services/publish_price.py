@@ -45,7 +45,8 @@ def _end(version: CostRuleVersion, now: datetime) -> None:
 def _published(supply: Supply, document: Mapping[str, Any], actor: Actor, now: datetime) -> CostRuleVersion:
     rule, _ = CostRule.objects.get_or_create(supply=supply)
     others = rule.versions.order_by("number")
-    latest, planned = others.last(), others.filter(effective_from__gt=now).order_by("effective_from").first()
+    latest = others.last()
+    planned = others.filter(effective_from__gt=now, cancelled_at=None).order_by("effective_from").first()
     return CostRuleVersion.objects.create(
         rule=rule,
         number=latest.number + 1 if latest else 1,

@@ -133,6 +133,16 @@ class Job(models.Model):
                 condition=~Q(state__in=["succeeded", "cancelled"]),
                 name="job_of_state",
             ),
+            models.Index(
+                fields=["-finished_at", "-id"],
+                condition=~Q(dropped_inputs=[]) & Q(state="succeeded"),
+                name="job_delivered_degraded",
+            ),  # the page of degraded deliveries
+            models.Index(
+                fields=["content_fingerprint"],
+                condition=Q(line__isnull=False) | Q(error_code="content_refused"),
+                name="job_of_refused_content",
+            ),  # whom a refusal record stops, and whom it stopped
         ]
 
     def __str__(self) -> str:
