@@ -23,7 +23,7 @@ def test_every_test_that_the_page_names_exists() -> None:
 
 
 def test_every_class_of_simulated_faults_that_the_page_names_is_injected() -> None:
-    named = {name for told in re.findall(r"simulated: ([\w, ]+)", _PAGE) for name in told.split(", ")}
+    named = {name for told in re.findall(r"simulated: ([\w, ]+)", _PAGE) for name in told.strip().split(", ")}
     assert named == set(FAMILIES)
 
 
