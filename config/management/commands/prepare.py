@@ -11,6 +11,7 @@ from django.utils import timezone
 from catalog.vault import VaultError
 from config import demo_content
 from config.installation import DEMO_API_KEY, DEMO_PASSWORD
+from config.migrating import TablesStayBusy, migrate
 from dispatch.catalogue.source import InvalidCatalogue
 
 
@@ -23,7 +24,10 @@ class Command(BaseCommand):
         )
 
     def handle(self, *_: Any, **options: Any) -> None:
-        call_command("migrate", interactive=False, verbosity=options["verbosity"])
+        try:
+            migrate(options["verbosity"])
+        except TablesStayBusy as error:
+            raise CommandError(str(error)) from error
         call_command("collectstatic", interactive=False, verbosity=0)
         try:
             demo_content.check_master_keys()

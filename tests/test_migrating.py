@@ -1,0 +1,77 @@
+"""A migration beside traffic: it stands in nobody's way for long, and gets through in the end."""
+
+import os
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import psycopg
+import pytest
+from django.db import OperationalError, connection
+
+from config import migrating
+from config.migrating import TablesStayBusy, patiently
+
+
+@contextmanager
+def reader() -> Iterator[psycopg.Connection]:
+    """A transaction that has read a table and goes on."""
+    with psycopg.connect(os.environ["DATABASE_URL"], dbname=connection.settings_dict["NAME"]) as other:
+        other.execute("SELECT count(*) FROM dispatch_bell")
+        yield other
+        other.rollback()
+
+
+def alter() -> None:
+    with connection.cursor() as cursor:
+        cursor.execute("ALTER TABLE dispatch_bell ALTER COLUMN cluster DROP DEFAULT")
+
+
+@pytest.mark.django_db(transaction=True)
+def test_traffic_behind_a_waiting_migration_stalls_for_less_than_two_seconds() -> None:
+    waits_s: list[float] = []
+
+    def traffic() -> None:
+        with psycopg.connect(os.environ["DATABASE_URL"], dbname=connection.settings_dict["NAME"]) as other:
+            for _ in range(12):
+                began_s = time.monotonic()
+                other.execute("SELECT count(*) FROM dispatch_bell")
+                other.rollback()
+                waits_s.append(time.monotonic() - began_s)
+                time.sleep(0.1)
+
+    with reader() as long_transaction:
+        tries: list[int] = []
+        served = threading.Thread(target=traffic)
+
+        def pause(_seconds: float) -> None:
+            if not tries:
+                served.join()
+            tries.append(1)
+            long_transaction.rollback()
+
+        threading.Timer(0.3, served.start).start()
+        assert patiently(alter, pause) == 2
+    assert 0.5 < max(waits_s) < 2, "it stood behind the migration, and not for long"
+
+
+@pytest.mark.django_db(transaction=True)
+def test_a_table_that_stays_busy_is_told_and_nothing_else_is_taken_for_it(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(migrating, "TRIES", 2)
+    monkeypatch.setattr(migrating, "LOCK_TIMEOUT", "50ms")
+    with reader(), pytest.raises(TablesStayBusy, match="nothing is half done"):
+        patiently(alter, lambda _seconds: None)
+
+    def breaks() -> None:
+        with connection.cursor() as cursor:
+            cursor.execute("SET statement_timeout = '10ms'; SELECT pg_sleep(1)")
+
+    with pytest.raises(OperationalError, match="statement timeout"):
+        patiently(breaks)
+    with connection.cursor() as cursor:
+        cursor.execute("RESET statement_timeout")
+        cursor.execute("SHOW lock_timeout")
+        assert cursor.fetchone() == ("0",)
