@@ -61,6 +61,10 @@ line AS (
     FROM gone WHERE line.id = gone.line_id AND (SELECT count(*) FROM tenant) >= 0)
 SELECT 1"""
 
+_WAITING = """
+SELECT EXISTS (SELECT FROM dispatch_line WHERE is_active)
+    OR EXISTS (SELECT FROM dispatch_job WHERE next_action_at IS NOT NULL)"""
+
 
 def take_place(job: Job, now: datetime) -> None:
     """Sets where a job that is being admitted stands and what it costs; nothing of it changes any more.
@@ -163,4 +167,7 @@ def lock_lines(line_ids: list[int]) -> None:
 
 
 def is_anything_waiting() -> bool:
-    return Line.objects.filter(is_active=True).exists()
+    """In the fair queue, or by itself."""
+    with connection.cursor() as cursor:
+        cursor.execute(_WAITING)
+        return bool(cursor.fetchone()[0])
