@@ -177,8 +177,9 @@ class Adversary:
             worker.killed = True
             self.end_session()  # first, so that no clean-up of the dying reaches the database
             raise Killed
-        if self.chance("pause", 0.0008 * weight) and self.inject(f"pause at {point}"):
-            self.scheduler.park(self.dice.uniform(60, 120))
+        if self.chance("pause", 0.0016 * weight) and self.inject(f"pause at {point}"):
+            # Often only just longer than a lease lasts, so that nobody has looked at it yet.
+            self.scheduler.park(self.dice.choice((self.dice.uniform(60, 63), self.dice.uniform(60, 120))))
         if point in ("statement", "commit", "committed"):
             self._database_fault(point, detail, weight)
         if self.switching and self.dice.random() < self.switching:
