@@ -123,6 +123,8 @@ LANGUAGES = [("en", "English"), ("zh-hans", "简体中文")]
 LOCALE_PATHS = [BASE_DIR / "config" / "locale"]
 USE_TZ = True
 TIME_ZONE = "UTC"
+# Of pages and exports of money, whatever zone a person reads the other pages in.
+REPORTING_TIME_ZONE = env.time_zone("REPORTING_TIME_ZONE", "UTC")
 
 STATIC_URL = "static/"
 STATICFILES_DIRS = [BASE_DIR / "static"]
