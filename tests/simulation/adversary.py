@@ -88,6 +88,7 @@ _FATES = (
     {"run_s": 900.0},
     {"sequence": ((0, "queued"), (5, "running"), (20, "queued"), (30, "running"), (50, "succeeded"))},
     {"sequence": ((0, "running"), (15, "queued"), (60, "succeeded"))},
+    {"sequence": (*((6 * step, ("running", "queued")[step % 2]) for step in range(12)), (75, "succeeded"))},
     {"sequence": ((0, "running"), (10, "succeeded"), (12, "failed"), (14, "running"))},
     {"sequence": ((0, "queued"), (10, "paused_for_audit"), (40, "succeeded"))},
     {"sequence": ((0, "running"), (20, "expired"))},
