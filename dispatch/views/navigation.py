@@ -10,6 +10,8 @@ from typing import Any, Final
 from django.utils.functional import Promise
 from django.utils.translation import gettext_lazy as _
 
+from dispatch.queries.uncertain import uncertain_count
+
 type Shell = Mapping[str, Any]
 
 
@@ -51,16 +53,32 @@ SECTIONS: Final = (
                     "model",
                     "edit_model",
                     "review_model",
+                    "keep_edit",
+                    "save_model",
                     "publish_model",
-                    "model_revisions",
-                    "model_difference",
+                    "publish_now",
+                    "revisions",
+                    "difference",
+                    "withdraw",
                 ),
                 lambda shell: len(shell["off_air"]),
             ),
             Page("simulator", _("Simulator"), "i"),
         ),
     ),
-    Section(_("Work"), (Page("jobs", _("Jobs"), "j", ("job", "round")),)),
+    Section(
+        _("Work"),
+        (
+            Page("jobs", _("Jobs"), "j", ("job", "round")),
+            Page(
+                "uncertain",
+                _("Uncertain attempts"),
+                "u",
+                ("uncertain_attempt", "take_attempt", "query_attempt", "decide_attempt"),
+                lambda _shell: uncertain_count(),
+            ),
+        ),
+    ),
     Section(_("Money"), ()),
     Section(_("Installation"), ()),
 )
