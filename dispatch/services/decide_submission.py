@@ -17,12 +17,14 @@ from dispatch.errors import (
     AlreadyDecided,
     DecisionNeedsEvidence,
     NotAtProvider,
+    SenderNotEnded,
     TakenByAnother,
     TaskOfAnother,
 )
 from dispatch.lifecycle import AttemptState
 from dispatch.models import Attempt, DeskClaim, GivingUp, ProviderEvent, ProviderJob
 from dispatch.repository import keep_event, lock_job_of
+from dispatch.sending import may_still_send
 from dispatch.services import raise_alerts
 from dispatch.services.recover import abandon, fail_as_not_created
 from dispatch.services.submit import record_acceptance
@@ -64,10 +66,13 @@ def provider_has_it(
 def provider_does_not_have_it(attempt_id: int, note: str, actor: audit.Actor, now: datetime) -> None:
     """The attempt failed as not created: its slot is free, and the one switch may follow.
 
-    Raises DecisionNeedsEvidence without a note, AlreadyDecided, TakenByAnother."""
+    Raises DecisionNeedsEvidence without a note, SenderNotEnded while it may still be sent, AlreadyDecided,
+    TakenByAnother."""
     refuse_empty(note, "note")
     with transaction.atomic():
         attempt = _lock_for_decision(attempt_id, actor, now)
+        if may_still_send(attempt.pk):
+            raise SenderNotEnded  # what an operator did not see at the provider may come there yet
         fail_as_not_created(attempt, f"{actor.name} looked at the provider: {note}", now)
         _record(attempt, "does not exist", {"note": note}, actor, now)
 

@@ -20,6 +20,7 @@ from dispatch.errors import (
     AlreadyDecided,
     DecisionNeedsEvidence,
     NotAtProvider,
+    SenderNotEnded,
     TakenByAnother,
     TaskOfAnother,
 )
@@ -163,6 +164,8 @@ def _words_of(error: DecisionNeedsEvidence | NotAtProvider) -> str:
     if isinstance(error, TaskOfAnother):
         told = {"task": error.task, "attempt": error.attempt}
         return _("%(task)s is the task of another attempt: %(attempt)s.") % told
+    if isinstance(error, SenderNotEnded):
+        return _("The worker that may send this has not ended: it could still reach the provider.")
     if isinstance(error, NotAtProvider):
         return _("The provider did not confirm this task id: %(told)s") % {"told": str(error)}
     return _("Say what this decision rests on.")
