@@ -77,10 +77,30 @@ SECTIONS: Final = (
                 ("uncertain_attempt", "take_attempt", "query_attempt", "decide_attempt"),
                 lambda _shell: uncertain_count(),
             ),
+            Page("refusals", _("Refusals"), "f", ("refusal",)),
+            Page("degraded", _("Degraded deliveries"), "e"),
         ),
     ),
-    Section(_("Money"), ()),
-    Section(_("Installation"), ()),
+    Section(
+        _("Money"),
+        (
+            Page("prices", _("Cost rules"), "r", ("price", "new_price", "review_price", "cancel_price")),
+            Page("ledger", _("Ledger"), "l", ("ledger_totals",)),
+            Page(
+                "customers",
+                _("Customers and keys"),
+                within=("customer", "new_customer", "deposit", "revoke_key"),
+            ),
+        ),
+    ),
+    Section(
+        _("Installation"),
+        (
+            Page("audit", _("Audit"), within=("audit_entry",)),
+            Page("settings", _("Settings"), within=("user",)),
+            Page("help", _("Help")),
+        ),
+    ),
 )
 
 

@@ -10,6 +10,7 @@ from dispatch.views import (
     job,
     jobs,
     models,
+    money_urls,
     overview,
     publish,
     review,
@@ -62,4 +63,5 @@ urlpatterns = [
     path("jobs/<str:job_id>/content/", job.content, name="content"),
     path("jobs/<str:job_id>/outputs/<str:asset_id>/", job.output, name="output"),
     path("jobs/<str:job_id>/rounds/<int:number>/", rounds.selection_round, name="round"),
+    *money_urls.urlpatterns,
 ]

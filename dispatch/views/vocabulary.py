@@ -98,6 +98,8 @@ KINDS: Final[Words] = {  # of what search finds
     "output": _("Output"),
     "customer": _("Customer"),
     "alert": _("Alert"),
+    "refusal": _("Refusal"),
+    "price": _("Price version"),
 }
 SUBJECTS: Final[Words] = {  # of alerts, and of what was seen
     "job": _("Job"),

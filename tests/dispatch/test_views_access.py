@@ -11,13 +11,14 @@ from catalog.models import AuditEntry
 from dispatch.models import Asset
 from dispatch.views.access import MATRIX, ROLES
 from dispatch.views.urls import urlpatterns
+from tests import money_world
 from tests.console import SignIn
 from tests.factories import AlertFactory, succeeded_job
 from tests.models_world import BASE
 from tests.operations_world import operations_addresses
 
 OPEN_TO_ANYONE = {"login", "logout", "set_language", "set_theme"}
-BY_POST = {
+BY_POST = money_world.BY_POST | {
     "acknowledge",
     "redeliver",
     "content",
@@ -59,6 +60,7 @@ def addresses(db: None) -> dict[str, str]:
         "revert": f"{BASE}revisions/1/revert/",
         "simulator": "/console/simulator/",
         **operations_addresses(),
+        **money_world.make_money_world().addresses(),
         "overview": "/console/",
         "strips": "/console/strips/",
         "search": "/console/search/?q=nothing",
