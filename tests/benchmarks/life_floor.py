@@ -255,7 +255,7 @@ def main(template: str, lives: int) -> None:
 
 
 def _live(client: Floor, jobs: list[int]) -> None:
-    for some in batched(jobs, BATCH):  # noqa: B911 - the last may be fewer
+    for some in batched(jobs, BATCH):
         client.live(list(some))
 
 
