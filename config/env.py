@@ -4,6 +4,7 @@ import os
 from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import parse_qsl, unquote, urlsplit
+from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 PREFIX = "FRAMEYARD_"
 
@@ -44,6 +45,15 @@ def number(name: str, default: int, minimum: int = 0) -> int:
         problems.append(Problem(PREFIX + name, f"{value} is below the least allowed value, {minimum}"))
         return default
     return value
+
+
+def time_zone(name: str, default: str) -> str:
+    raw = text(name).strip() or default
+    try:
+        return ZoneInfo(raw).key
+    except (ZoneInfoNotFoundError, ValueError, OSError):
+        problems.append(Problem(PREFIX + name, f"{raw!r} is not a time zone such as Asia/Shanghai"))
+        return default
 
 
 def words(name: str, default: str = "") -> list[str]:

@@ -5,10 +5,13 @@ from collections.abc import Callable
 
 from django.conf import settings
 from django.http import HttpRequest, HttpResponse
+from django.utils import timezone
 
 from catalog.ids import public_id
+from dispatch.views.zones import personal_zone
 
 GetResponse = Callable[[HttpRequest], HttpResponse]
+_CONSOLE = "/console/"
 _ACCEPTED_ID = re.compile(r"[A-Za-z0-9_.-]{8,64}\Z")
 
 
@@ -24,6 +27,18 @@ class RequestIdMiddleware:
         response = self.get_response(request)
         response["X-Request-Id"] = request.request_id  # type: ignore[attr-defined]
         return response
+
+
+class PersonalZoneMiddleware:
+    """The console's times are in the zone that a person has chosen; pages of money choose their own."""
+
+    def __init__(self, get_response: GetResponse) -> None:
+        self.get_response = get_response
+
+    def __call__(self, request: HttpRequest) -> HttpResponse:
+        zone = personal_zone(request) if request.path.startswith(_CONSOLE) else None
+        with timezone.override(zone):
+            return self.get_response(request)
 
 
 class SignedOutFragmentMiddleware:

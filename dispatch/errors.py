@@ -159,6 +159,21 @@ class DecisionNeedsEvidence(DispatchError):
     code = "decision_needs_evidence"
 
 
+class TaskOfAnother(DecisionNeedsEvidence):
+    """The provider's task that was named belongs to another attempt, whose public id is `attempt`."""
+
+    def __init__(self, task: str, attempt: str) -> None:
+        self.task, self.attempt = task, attempt
+        super().__init__(f"{task} belongs to {attempt}.", "provider_job_id")
+
+
+class SenderNotEnded(DecisionNeedsEvidence):
+    """The worker that was allowed to send has not come to an end, and may go on: nothing proves absence."""
+
+    def __init__(self) -> None:
+        super().__init__("The worker that may send this has not ended: it could still reach the provider.")
+
+
 class NotAtProvider(DispatchError):
     """The provider did not confirm the job id, so it is not believed."""
 

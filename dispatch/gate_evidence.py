@@ -28,7 +28,7 @@ type Request = dict[str, Any]
 def gather(model: PublicModel, now: datetime) -> Evidence:
     """`model` as it is stored, whether published or not."""
     policy, policy_problem = _policy(model)
-    examples = [_example(model, number, body) for number, body in enumerate(model.example_requests, start=1)]
+    examples = examples_of(model)
     requests = [(example.name, request) for example, request in examples if request is not None]
     replayed, replay_problems = rehearse(model, now)
     return Evidence(
@@ -50,6 +50,11 @@ def _policy(model: PublicModel) -> tuple[Policy | None, str]:
         return model.policy.parsed(), ""
     except PolicyError as error:
         return None, str(error)
+
+
+def examples_of(model: PublicModel) -> list[tuple[Example, Request | None]]:
+    """The model's example requests, each with the normalized request where it is a valid one."""
+    return [_example(model, number, body) for number, body in enumerate(model.example_requests, start=1)]
 
 
 def _example(model: PublicModel, number: int, body: Request) -> tuple[Example, Request | None]:

@@ -4,6 +4,7 @@ Each read costs index probes by the number of lots, lines or heads asked for, ne
 line's watermark keeps them from walking over the entries of jobs that left, even where an old snapshot keeps
 those from being cleaned away."""
 
+from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime
@@ -73,9 +74,10 @@ JOIN billing_customer AS customer ON customer.id = tenant.customer_id
 WHERE line.is_active AND line.lot_id = ANY(%(lots)s)"""
 
 # The end users of each line from the one after the last on, and round again from the first; then some jobs of
-# each, so that all of them together are as many as were asked for.
+# each, so that all of them together are as many as were asked for. One of whom only overdue jobs were met has
+# no head, and is told all the same.
 _HEADS = """
-SELECT line.id, users.end_user, users.all_of_them, head.id, head.queue_at, head.estimated_ms
+SELECT line.id, users.end_user, users.all_of_them, users.users, head.id, head.queue_at, head.estimated_ms
 FROM unnest(%(lines)s::bigint[], %(watermarks)s::timestamptz[], %(last_users)s::text[])
      AS line(id, watermark_at, last_user)
 CROSS JOIN LATERAL (
@@ -101,22 +103,24 @@ CROSS JOIN LATERAL (
     SELECT end_user, count(*) OVER () AS users,
            (SELECT count(*) FROM either) < %(depth)s AS all_of_them
     FROM (SELECT * FROM either ORDER BY turn, n LIMIT %(depth)s) AS nearest) AS users
-CROSS JOIN LATERAL (
+LEFT JOIN LATERAL (
     SELECT id, queue_at, estimated_ms FROM (
         SELECT id, queue_at, estimated_ms, dispatch_deadline_at FROM dispatch_job
         WHERE line_id = line.id AND end_user = users.end_user AND queue_at >= line.watermark_at
         ORDER BY queue_at, id LIMIT %(depth)s + %(overdue)s) AS nearest
     WHERE dispatch_deadline_at > %(now)s
-    ORDER BY queue_at, id LIMIT (%(depth)s + users.users - 1) / users.users) AS head
+    ORDER BY queue_at, id LIMIT (%(depth)s + users.users - 1) / users.users) AS head ON true
 ORDER BY line.id, users.end_user, head.queue_at, head.id"""
 
 
 @dataclass(frozen=True, slots=True)
 class LineHeads:
-    """The nearest jobs of a line. `watermark_at`: none that may begin stands before it; None: not known."""
+    """The nearest jobs of a line. `watermark_at`: none that may begin stands before it; None: not known.
+    `is_all`: nothing that may begin stands behind them."""
 
     heads: list[Head]
     watermark_at: datetime | None
+    is_all: bool
 
 
 def active_lots(most: int) -> list[ActiveLot]:
@@ -142,19 +146,37 @@ def heads_of(lines: list[WaitingLine], depth: int, now: datetime) -> dict[int, L
         "overdue": MOST_OVERDUE_PASSED,
         "now": now,
     }
-    found: dict[int, list[Head]] = {line.line_id: [] for line in lines}
-    first: dict[int, datetime] = {}
-    complete: dict[int, bool] = {}
+    found: dict[int, list[_HeadRow]] = {line.line_id: [] for line in lines}
     with connection.cursor() as cursor:
         cursor.execute(_HEADS, asked)
-        for line_id, user, all_of_them, job, queue_at, cost_ms in cursor.fetchall():
-            first[line_id] = min(queue_at, first.get(line_id, queue_at))
-            complete[line_id] = all_of_them
-            found[line_id].append(Head(job, line_id, user, queue_at.timestamp(), cost_ms))
-    return {
-        line_id: LineHeads(heads, first[line_id] if complete.get(line_id) else None)
-        for line_id, heads in found.items()
-    }
+        for line_id, *row in cursor.fetchall():
+            found[line_id].append(_HeadRow(*row))
+    return {line_id: _heads(line_id, rows, depth) for line_id, rows in found.items()}
+
+
+@dataclass(frozen=True, slots=True)
+class _HeadRow:
+    end_user: str
+    all_of_them: bool  # these are all of the line's end users
+    users: int  # how many were asked for heads
+    job: int | None  # None: whatever was met of this end user is overdue
+    queue_at: datetime | None
+    estimated_ms: int | None
+
+
+def _heads(line_id: int, rows: list[_HeadRow], depth: int) -> LineHeads:
+    """An end user without a head may have some behind those that are overdue: nothing is known of the line's
+    beginning then, nor of its end."""
+    heads = [
+        Head(row.job, line_id, row.end_user, row.queue_at.timestamp(), row.estimated_ms or 0)
+        for row in rows
+        if row.job is not None and row.queue_at is not None
+    ]
+    sure = all(row.all_of_them and row.job is not None for row in rows)
+    of_user = Counter(head.end_user for head in heads)
+    is_all = sure and all(of_user[row.end_user] < -(-depth // row.users) for row in rows)
+    first = min((row.queue_at for row in rows if row.queue_at is not None), default=None)
+    return LineHeads(heads, first if sure else None, is_all)
 
 
 def in_flight(customer_ids: Iterable[int]) -> dict[int, int]:

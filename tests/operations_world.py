@@ -38,14 +38,21 @@ class OperationsWorld:
     maintenance: Maintenance
 
     def pages(self) -> list[str]:
+        desk = f"/console/uncertain/{self.uncertain.public_id}/"
         return [
             "/console/dispatch/",
+            "/console/uncertain/",
+            desk,
+            f"{desk}decide/?decision=absent&evidence=not+in+their+console",
+            f"/console/uncertain/{self.taken.public_id}/",
+            f"/console/uncertain/{self.lost.public_id}/",
         ]
 
 
 def make_operations_world(now: datetime | None = None) -> OperationsWorld:
     now = now or timezone.now()
     model = make_models_world().model
+    Channel.objects.update(credential='{"key": "lost"}')  # nobody is asked: it can't be opened
     beat(now)
     kestrel = Supply.objects.select_related("channel").get(slug="kestrel-hd")
     group = CapacityGroupFactory(account="kestrel", capacity=9)
@@ -129,3 +136,18 @@ def in_maintenance(now: datetime, channel: str = "osprey-main") -> Maintenance:
     started = start_maintenance(row.pk, wanted, last, actor=WANG, now=now)
     assert isinstance(started, Maintenance), started
     return started
+
+
+def operations_addresses() -> dict[str, str]:
+    """Of every page of operations, by the name of its URL; makes the world."""
+    world = make_operations_world()
+    desk = f"/console/uncertain/{world.uncertain.public_id}/"
+    return {
+        "dispatch": "/console/dispatch/",
+        "uncertain": "/console/uncertain/",
+        "uncertain_attempt": desk,
+        "take_attempt": f"{desk}take/",
+        "query_attempt": f"{desk}query/",
+        "decide_attempt": f"{desk}decide/?decision=absent&evidence=looked",
+        "decide_attempt_now": f"{desk}decide/now/?decision=absent",
+    }

@@ -3,6 +3,7 @@
 from dataclasses import asdict, dataclass
 from datetime import datetime
 from typing import Any, Final
+from zlib import crc32
 
 from django.db import transaction
 
@@ -10,6 +11,7 @@ from billing.models import Customer, CustomerGroup
 from billing.priorities import parse_priorities
 from catalog.audit import Actor, record
 from catalog.exceptions import CatalogueError
+from catalog.revision import expect_revision
 
 MOST_JOBS: Final = 10_000_000
 MOST_WEIGHT: Final = 1_000
@@ -38,14 +40,23 @@ def limits_of(customer: Customer) -> Limits:
     )
 
 
+def fingerprint(limits: Limits) -> int:
+    """Tells whether the limits that somebody looked at are those that are stored."""
+    return crc32(repr(limits).encode())
+
+
 @transaction.atomic
-def limit_customer(customer: Customer, wished: Limits, *, actor: Actor, now: datetime) -> bool:
+def limit_customer(
+    customer: Customer, wished: Limits, *, actor: Actor, now: datetime, expected: int | None = None
+) -> bool:
     """For jobs that come from now on; False where nothing differs. Raises CatalogueError or PriorityError for
-    a value that cannot be."""
+    a value that cannot be, StaleRevision where the fingerprint `expected` is not of what is stored."""
     _check(wished)
     # Not of the row with its group: a lock cannot take the nullable side of a join.
     row = Customer.objects.select_for_update(no_key=True).get(pk=customer.pk)
     before = limits_of(row)
+    if expected is not None:
+        expect_revision(f"customer {row.name}", expected, fingerprint(before))
     if before == wished:
         return False
     row.max_in_flight, row.max_queued, row.weight = wished.max_in_flight, wished.max_queued, wished.weight

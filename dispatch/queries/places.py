@@ -1,4 +1,4 @@
-"""Every channel, supply and group as they stand: circuit, slots, maintenance. Six queries, whatever there is."""
+"""Every channel, supply and group as they stand: circuit, slots, maintenance. A fixed number of queries."""
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence

@@ -6,10 +6,10 @@ from typing import Final
 
 from django.urls import reverse
 
-from billing.models import Customer
+from billing.models import CostRuleVersion, Customer
 from catalog.models import Channel, PublicModel
 from dispatch.models import Asset, Attempt, Job, ProviderJob, SelectionRound
-from health.models import Alert
+from health.models import Alert, RefusalRecord
 
 LIMIT: Final = 20
 _LEAST: Final = 4  # characters after the prefix, below which an id says nothing
@@ -64,7 +64,20 @@ def _outputs(text: str) -> list[Hit]:
 
 def _customers(text: str) -> list[Hit]:
     found = Customer.objects.filter(public_id__startswith=text).values_list("public_id", "name")[:LIMIT]
-    return [Hit("customer", name, f"{reverse('jobs')}?customer={own}") for own, name in found]
+    return [Hit("customer", name, reverse("customer", args=[own])) for own, name in found]
+
+
+def _refusals(text: str) -> list[Hit]:
+    ids = RefusalRecord.objects.filter(public_id__startswith=text).values_list("public_id", flat=True)[:LIMIT]
+    return [Hit("refusal", each, reverse("refusal", args=[each])) for each in ids]
+
+
+def _prices(text: str) -> list[Hit]:
+    found = CostRuleVersion.objects.filter(public_id__startswith=text)
+    told = found.values_list("public_id", "rule__supply__slug", "number")[:LIMIT]
+    return [
+        Hit("price", own, f"{reverse('price', args=[slug])}#version-{number}") for own, slug, number in told
+    ]
 
 
 def _alerts(text: str) -> list[Hit]:
@@ -93,6 +106,8 @@ _BY_PREFIX: Final[Mapping[str, Callable[[str], list[Hit]]]] = {
     "cus": _customers,
     "alr": _alerts,
     "mod": _models,
+    "ref": _refusals,
+    "prv": _prices,
 }
 
 

@@ -88,7 +88,7 @@ def standstill(now: datetime) -> Standstill:
     kept = {each.maintenance.pk: each.maintenance for each in supplies.values() if each.maintenance}
     return Standstill(
         waiting=waiting,
-        checks=_checks(waiting, arrivals, held, now),
+        checks=_checks(waiting, arrivals, held),
         arrivals=arrivals,
         reasons=reasons,
         all_reasons=_all_reasons(waiting.groups),
@@ -107,7 +107,7 @@ def _arrivals(now: datetime) -> Arrivals:
     return Arrivals(recent[:CAP].count(), began[:CAP].count(), last)
 
 
-def _checks(waiting: WaitingNow, arrivals: Arrivals, held: Sequence[str], now: datetime) -> list[Check]:
+def _checks(waiting: WaitingNow, arrivals: Arrivals, held: Sequence[str]) -> list[Check]:
     by_step: dict[Step, int] = defaultdict(int)
     for group in waiting.groups:
         by_step[group.step] += group.jobs

@@ -13,10 +13,18 @@ from catalog import audit
 from catalog.providers.registry import adapter_for
 from catalog.providers.types import Accepted, JobStatus, PollFailure, PollResult
 from catalog.vault import VaultError
-from dispatch.errors import AlreadyDecided, DecisionNeedsEvidence, NotAtProvider, TakenByAnother
+from dispatch.errors import (
+    AlreadyDecided,
+    DecisionNeedsEvidence,
+    NotAtProvider,
+    SenderNotEnded,
+    TakenByAnother,
+    TaskOfAnother,
+)
 from dispatch.lifecycle import AttemptState
 from dispatch.models import Attempt, DeskClaim, GivingUp, ProviderEvent, ProviderJob
 from dispatch.repository import keep_event, lock_job_of
+from dispatch.sending import may_still_send
 from dispatch.services import raise_alerts
 from dispatch.services.recover import abandon, fail_as_not_created
 from dispatch.services.submit import record_acceptance
@@ -58,10 +66,13 @@ def provider_has_it(
 def provider_does_not_have_it(attempt_id: int, note: str, actor: audit.Actor, now: datetime) -> None:
     """The attempt failed as not created: its slot is free, and the one switch may follow.
 
-    Raises DecisionNeedsEvidence without a note, AlreadyDecided, TakenByAnother."""
-    _refuse_empty(note, "note")
+    Raises DecisionNeedsEvidence without a note, SenderNotEnded while it may still be sent, AlreadyDecided,
+    TakenByAnother."""
+    refuse_empty(note, "note")
     with transaction.atomic():
         attempt = _lock_for_decision(attempt_id, actor, now)
+        if may_still_send(attempt.pk):
+            raise SenderNotEnded  # what an operator did not see at the provider may come there yet
         fail_as_not_created(attempt, f"{actor.name} looked at the provider: {note}", now)
         _record(attempt, "does not exist", {"note": note}, actor, now)
 
@@ -72,7 +83,7 @@ def cannot_be_found_out(attempt_id: int, reason: str, actor: audit.Actor, now: d
 
     False: it costs more than one operator gives up alone. What they found is kept, the attempt is let go, and
     a second one has to say the same."""
-    _refuse_empty(reason, "reason")
+    refuse_empty(reason, "reason")
     with transaction.atomic():
         attempt = _lock_for_decision(attempt_id, actor, now)
         evidence = {"reason": reason}
@@ -132,16 +143,14 @@ def _lock_for_decision(attempt_id: int, actor: audit.Actor, now: datetime) -> At
 
 def refuse_used(attempt: Attempt, provider_job_id: str) -> None:
     """Raises DecisionNeedsEvidence for an id that is missing or names another attempt's task."""
-    _refuse_empty(provider_job_id, "provider_job_id")
+    refuse_empty(provider_job_id, "provider_job_id")
     other = (
         ProviderJob.objects.filter(channel=attempt.channel, provider_job_id=provider_job_id)
         .select_related("attempt")
         .first()
     )
     if other is not None:
-        raise DecisionNeedsEvidence(
-            f"{provider_job_id} belongs to {other.attempt.public_id}.", "provider_job_id"
-        )
+        raise TaskOfAnother(provider_job_id, other.attempt.public_id)
 
 
 def _ask(attempt: Attempt, provider_job_id: str) -> JobStatus:
@@ -152,7 +161,8 @@ def _ask(attempt: Attempt, provider_job_id: str) -> JobStatus:
     return answer
 
 
-def _refuse_empty(value: str, field: str) -> None:
+def refuse_empty(value: str, field: str) -> None:
+    """Raises DecisionNeedsEvidence."""
     if not value.strip():
         raise DecisionNeedsEvidence("Say what this decision rests on.", field)
 

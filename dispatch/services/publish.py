@@ -41,7 +41,11 @@ def publish(
     """Opens the model at its present revision if every gate lets it. Raises StaleRevision where
     `expected_revision` is given and somebody saved meanwhile. See docs: the operator's console."""
     lock_revision()
-    row = PublicModel.objects.select_related("policy").select_for_update(of=("self",)).get(pk=model.pk)
+    row = (
+        PublicModel.objects.select_related("policy")
+        .select_for_update(of=("self",), no_key=True)
+        .get(pk=model.pk)
+    )
     expect_revision(f"public model {row.slug}", expected_revision or row.revision, row.revision)
     gates = judge(gather(row, now))
     if not all(gate.passed for gate in gates):

@@ -63,8 +63,8 @@ def recover(attempt_id: int, clock: Callable[[], datetime]) -> None:
 
 
 def look(attempt: Attempt, now: datetime) -> RecoverResult:
-    """What the provider tells of it now; records nothing. First what a callback told, which the provider has to
-    confirm; then what the account lists."""
+    """What the provider tells of it now; records nothing. First what a callback told, which the provider has
+    to confirm; then what the account lists."""
     began, supply = attempt.request_started_at or attempt.created_at, attempt.supply
     try:
         connection = transport_to(attempt.channel)

@@ -201,19 +201,24 @@ class Serving:
                     self.state.queue.drop(*tenant)
 
     def _read_ahead(self, pick: Pick) -> Head | None:
-        """Heads of this tenant, and of those who are probably next, by one read."""
+        """Heads of this tenant, and of those who are probably next, by one read; deeper where all that was
+        met is overdue or held by somebody."""
+        mine = self.state.lines[pick.service_class, pick.customer]
+        heads = self.state.heads[pick.service_class, pick.customer]
+        while heads.next() is None and any(self._may_have_more(line) for line in mine):
+            self._read(self._lines_to_read(pick))
+        return heads.next()
+
+    def _lines_to_read(self, pick: Pick) -> list[WaitingLine]:
         ring = self.state.queue.tenants[pick.service_class]
         tenants = dict.fromkeys([pick.customer, *ring.upcoming(TENANTS_READ_AHEAD)])
-        lines = [
+        return [
             line
             for customer in tenants
             if self.state.heads[pick.service_class, customer].next() is None
             for line in self.state.lines[pick.service_class, customer]
             if self._may_have_more(line)
         ]
-        if lines:
-            self._read(lines)
-        return self.state.heads[pick.service_class, pick.customer].next()
 
     def _may_have_more(self, line: WaitingLine) -> bool:
         return line.lot_id in self.verdicts.open and line.depth < min(line.waiting, MOST_HEADS)
@@ -230,8 +235,7 @@ class Serving:
             of_line = found[line.line_id]
             heads = self.state.heads[line.service_class, line.customer_id]
             heads.put(head for head in of_line.heads if head.job in new)
-            is_all = len(of_line.heads) < depth
-            line.depth = MOST_HEADS if is_all else depth
+            line.depth = MOST_HEADS if of_line.is_all else depth
             if of_line.watermark_at is not None:
                 self.state.watermarks.setdefault(line.line_id, of_line.watermark_at)
 

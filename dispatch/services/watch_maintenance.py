@@ -12,7 +12,7 @@ CLOCK = Actor("clock", "housekeeping")
 
 
 def watch_maintenance(now: datetime) -> None:
-    """Nothing becomes healthy by itself: at its end a channel is probed, or stays off until somebody comes."""
+    """Nothing gets healthy by itself: at its end a channel is probed, or stays off until one comes."""
     due = Maintenance.objects.filter(ended_at=None, until_at__lte=now + REMIND_BEFORE)
     for maintenance in due.select_related("channel"):
         maintenance_ending(maintenance, now)

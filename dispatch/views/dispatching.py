@@ -19,6 +19,7 @@ from dispatch.waiting import Code
 _PAGES: Final[Mapping[Code, str]] = {  # the place that mends it, where it is no single model
     Code.DISPATCHER_SILENT: "alerts",
     Code.SET_ASIDE: "alerts",
+    Code.UNKNOWN_SLOTS_FULL: "uncertain",
     Code.MODEL_NOT_PUBLISHED: "models",
     Code.NO_CAPABLE_SUPPLY: "models",
     Code.COST_LIMIT: "models",

@@ -10,6 +10,8 @@ from typing import Any, Final
 from django.utils.functional import Promise
 from django.utils.translation import gettext_lazy as _
 
+from dispatch.queries.uncertain import uncertain_count
+
 type Shell = Mapping[str, Any]
 
 
@@ -51,18 +53,54 @@ SECTIONS: Final = (
                     "model",
                     "edit_model",
                     "review_model",
+                    "keep_edit",
+                    "save_model",
                     "publish_model",
-                    "model_revisions",
-                    "model_difference",
+                    "publish_now",
+                    "revisions",
+                    "difference",
+                    "withdraw",
                 ),
                 lambda shell: len(shell["off_air"]),
             ),
             Page("simulator", _("Simulator"), "i"),
         ),
     ),
-    Section(_("Work"), (Page("jobs", _("Jobs"), "j", ("job", "round")),)),
-    Section(_("Money"), ()),
-    Section(_("Installation"), ()),
+    Section(
+        _("Work"),
+        (
+            Page("jobs", _("Jobs"), "j", ("job", "round")),
+            Page(
+                "uncertain",
+                _("Uncertain attempts"),
+                "u",
+                ("uncertain_attempt", "take_attempt", "query_attempt", "decide_attempt"),
+                lambda _shell: uncertain_count(),
+            ),
+            Page("refusals", _("Refusals"), "f", ("refusal",)),
+            Page("degraded", _("Degraded deliveries"), "e"),
+        ),
+    ),
+    Section(
+        _("Money"),
+        (
+            Page("prices", _("Cost rules"), "r", ("price", "new_price", "review_price", "cancel_price")),
+            Page("ledger", _("Ledger"), "l", ("ledger_totals",)),
+            Page(
+                "customers",
+                _("Customers and keys"),
+                within=("customer", "new_customer", "deposit", "revoke_key"),
+            ),
+        ),
+    ),
+    Section(
+        _("Installation"),
+        (
+            Page("audit", _("Audit"), within=("audit_entry",)),
+            Page("settings", _("Settings"), within=("user",)),
+            Page("help", _("Help")),
+        ),
+    ),
 )
 
 

@@ -21,6 +21,9 @@ from dispatch.views.navigation import SECTIONS, numbers
 
 THEMES: Final = ("light", "dark", "system")
 THEME_COOKIE: Final = "theme"
+DENSITIES: Final = ("usual", "compact", "comfortable")
+DENSITY_COOKIE: Final = "density"
+KEYS_COOKIE: Final = "keys"
 _CSRF_FIELD: Final = re.compile(rb'name="csrfmiddlewaretoken" value="[^"]*"')
 _PRODUCTION: Final = "production"
 _LANG_TAGS: Final = {"zh-hans": "zh-Hans"}
@@ -36,6 +39,8 @@ def shell(request: HttpRequest) -> dict[str, Any]:
         "lang": _LANG_TAGS.get(language, language),
         "language": language,
         "theme": theme_of(request),
+        "density": density_of(request),
+        "keys": keys_of(request),
         "now": timezone.now(),
         "may": SimpleLazyObject(lambda: actions_of(user) if user else frozenset()),
         "alarms": SimpleLazyObject(unacknowledged_critical),
@@ -52,6 +57,16 @@ def _loud_off_air() -> list[OffAir]:
 def theme_of(request: HttpRequest) -> str:
     chosen = request.COOKIES.get(THEME_COOKIE, "system")
     return chosen if chosen in THEMES else "system"
+
+
+def density_of(request: HttpRequest) -> str:
+    chosen = request.COOKIES.get(DENSITY_COOKIE, DENSITIES[0])
+    return chosen if chosen in DENSITIES else DENSITIES[0]
+
+
+def keys_of(request: HttpRequest) -> str:
+    """`off` where single-letter keys are switched off."""
+    return "off" if request.COOKIES.get(KEYS_COOKIE) == "off" else "on"
 
 
 def is_beat(request: HttpRequest) -> bool:

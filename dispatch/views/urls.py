@@ -10,6 +10,7 @@ from dispatch.views import (
     job,
     jobs,
     models,
+    money_urls,
     overview,
     publish,
     review,
@@ -18,6 +19,7 @@ from dispatch.views import (
     search,
     session,
     simulator,
+    uncertain,
 )
 
 urlpatterns = [
@@ -50,9 +52,16 @@ urlpatterns = [
     path("models/<str:slug>/revisions/<int:older>..<int:newer>/", revisions.difference, name="difference"),
     path("models/<str:slug>/revisions/<int:number>/revert/", revisions.revert, name="revert"),
     path("simulator/", simulator.simulator, name="simulator"),
+    path("uncertain/", uncertain.uncertain, name="uncertain"),
+    path("uncertain/<str:attempt_id>/", uncertain.uncertain_attempt, name="uncertain_attempt"),
+    path("uncertain/<str:attempt_id>/take/", uncertain.take, name="take_attempt"),
+    path("uncertain/<str:attempt_id>/query/", uncertain.query, name="query_attempt"),
+    path("uncertain/<str:attempt_id>/decide/", uncertain.decision, name="decide_attempt"),
+    path("uncertain/<str:attempt_id>/decide/now/", uncertain.decide_now, name="decide_attempt_now"),
     path("jobs/", jobs.jobs, name="jobs"),
     path("jobs/<str:job_id>/", job.job, name="job"),
     path("jobs/<str:job_id>/content/", job.content, name="content"),
     path("jobs/<str:job_id>/outputs/<str:asset_id>/", job.output, name="output"),
     path("jobs/<str:job_id>/rounds/<int:number>/", rounds.selection_round, name="round"),
+    *money_urls.urlpatterns,
 ]

@@ -98,6 +98,8 @@ KINDS: Final[Words] = {  # of what search finds
     "output": _("Output"),
     "customer": _("Customer"),
     "alert": _("Alert"),
+    "refusal": _("Refusal"),
+    "price": _("Price version"),
 }
 SUBJECTS: Final[Words] = {  # of alerts, and of what was seen
     "job": _("Job"),
@@ -249,6 +251,62 @@ CHECKS: Final[Words] = {  # of dispatch.queries.standstill, in their order
     "published": _("Their models are published"),
     "capability": _("Candidates after step 1: hard capability"),
     "health": _("Candidates after step 2: health, capacity and cost"),
+}
+FINDINGS: Final[Words] = {  # of look-ups of an uncertain attempt
+    "accepted": _("accepted"),
+    "rejected": _("refused"),
+    "unknown": _("outcome unknown"),
+    "found": _("The provider has it."),
+    "found_by_operator": _("found by an operator"),
+    "absent": _("One complete listing does not hold it: a second one, apart, would prove that it is absent."),
+    "cannottell": _("The provider's answer does not tell."),
+    "status": _("The provider knows this task:"),
+    "not_found": _("The provider does not know this task."),
+    "no_answer": _("The provider did not answer."),
+}
+DECISIONS: Final[Words] = {  # of dispatch.decisions
+    "exists": _("Provider has it"),
+    "absent": _("Provider does not have it"),
+    "give_up": _("Cannot be found out"),
+}
+DECISION_EVIDENCE: Final[Words] = {
+    "exists": _("Provider's task id"),
+    "absent": _("What you looked at, and when"),
+    "give_up": _("Why it cannot be found out"),
+}
+SLOT_EFFECTS: Final[Words] = {
+    "known": _("stays in use: unknown becomes known"),
+    "freed": _("is freed at once"),
+    "quarantine": _("stays taken in quarantine"),
+}
+CAUSES: Final[Words] = {  # of health.circuit.Cause: the rule that fired
+    "repeated_failures": _("failures in a row"),
+    "failure_rate": _("rate of failures over the limit"),
+    "account_refused": _("key refused or balance empty"),
+    "connect_failures": _("no connection, in a row"),
+    "same_code_on_supplies": _("the same error on several supplies"),
+    "recovery_failed": _("failure on its way back"),
+    "cooldown_passed": _("cooldown over"),
+    "account_check_failed": _("account check failed"),
+    "recovery_step": _("one success more"),
+    "recovered": _("recovered"),
+    "restored": _("successes again"),
+    "disabled_by_operator": _("disabled by an operator"),
+    "enabled_by_operator": _("enabled by an operator"),
+}
+CAUSED_BY: Final[Words] = {"person": _("a person"), "rule": _("a rule")}
+MAINTENANCE_FAULTS: Final[Words] = {  # of dispatch.maintenance
+    "choose": _("Choose one."),
+    "no_time": _("Give an end time."),
+    "past": _("The end time lies in the future."),
+    "far": _("The end time lies within 90 days."),
+    "no_reason": _("Say why."),
+    "not_ticked": _("Tick each model that loses its last supply of a tier."),
+    "out_already": _("The channel is out already: somebody was first."),
+}
+LIMIT_FAULTS: Final[Words] = {
+    "no_limit": _("A limit is a whole number of slots from 1 to 1,000,000."),
+    "no_reason": _("Say why."),
 }
 SETTINGS: Final[Words] = {  # of a normalized request
     "mode": _("Mode"),

@@ -199,7 +199,7 @@ addEventListener("pageshow", () => {
 
 const keysDialog = $("#keys");
 const keysSwitch = $("#keys-switch");
-let keysOff = remembered(localStorage, "keys") === "off";
+let keysOff = root.dataset.keys === "off";
 let afterG = false;
 
 function showKeysSwitch() {
@@ -208,7 +208,7 @@ function showKeysSwitch() {
 }
 keysSwitch?.addEventListener("click", () => {
   keysOff = !keysOff;
-  remember(localStorage, "keys", keysOff ? "off" : "on");
+  document.cookie = `keys=${keysOff ? "off" : "on"}; path=/; max-age=31536000; samesite=lax`;
   showKeysSwitch();
 });
 showKeysSwitch();

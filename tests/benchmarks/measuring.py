@@ -9,11 +9,14 @@ import os
 import subprocess
 import sys
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from statistics import median
 from time import monotonic
 from types import TracebackType
 from typing import Any, Final, Self
+
+import psutil
 
 TICKS: Final = os.sysconf("SC_CLK_TCK")  # per second and core
 ROUNDS_PER_WANTED: Final = 3  # given up after so many times the planned rounds
@@ -162,7 +165,7 @@ class Program:
     def __exit__(self, *_: type[BaseException] | BaseException | TracebackType | None) -> None:
         assert self._process.stdin is not None
         self._process.stdin.close()
-        self._process.wait(timeout=10)
+        self._process.wait(timeout=60)  # an end takes its time where all others work
 
 
 def _cpu_ms(window: Window) -> float:
@@ -203,7 +206,17 @@ def foreign_ticks(pids: Sequence[int]) -> int:
     return user + nice + system + irq + softirq + steal - sum(map(_ticks_of, pids))
 
 
-def _ticks_of(pid: int) -> int:
+def family_ticks(pid: int) -> int:
+    """Processor time of a process and of everything below it, also of what has ended and was waited for."""
+    found = 0
+    for process in (psutil.Process(pid), *psutil.Process(pid).children(recursive=True)):
+        with suppress(FileNotFoundError, ProcessLookupError):  # ended since
+            found += _ticks_of(process.pid, ended=True)
+    return found
+
+
+def _ticks_of(pid: int, ended: bool = False) -> int:
+    """`ended`: with those of its children that it has waited for."""
     with open(f"/proc/{pid}/stat") as stat:
         fields = stat.read().rpartition(")")[2].split()
-    return int(fields[11]) + int(fields[12])
+    return sum(map(int, fields[11 : 15 if ended else 13]))

@@ -68,7 +68,7 @@ def fill_queue(
     key: ApiKey, model: PublicModel, jobs: int, since: datetime, service_class: str = "standard"
 ) -> None:
     """So many waiting jobs of the key's customer, a millisecond apart, good for a day."""
-    template = _template(key, model, since, service_class)
+    template = admit(key, model, since, service_class)
     with connection.cursor() as cursor:
         cursor.execute("CREATE SEQUENCE IF NOT EXISTS bench_jobs")
         columns = [field.column for field in Job._meta.concrete_fields if field.column != "id"]
@@ -96,7 +96,8 @@ def fill_queue(
         )
 
 
-def _template(key: ApiKey, model: PublicModel, since: datetime, service_class: str) -> Job:
+def admit(key: ApiKey, model: PublicModel, since: datetime, service_class: str = "standard") -> Job:
+    """One job, as the API brings it into the queue; in the caller's transaction."""
     job = JobFactory.build(
         api_key=key,
         customer=key.customer,

@@ -15,14 +15,27 @@ def serve(unit: Callable[[], object], **told: Any) -> None:
         _say(_measured(unit, float(line)))
 
 
-def serve_batches(batch: Callable[[], int], **told: Any) -> None:
-    """As `serve`, of units that come many at a time: `batch` says how many it did. One batch at least."""
+def serve_batches(
+    batch: Callable[[], int], *, prepare: Callable[[], None] | None = None, **told: Any
+) -> None:
+    """As `serve`, of units that come many at a time: `batch` says how many it did. One batch at least.
+
+    `prepare` comes before each window and is no part of it."""
     _say(told)
     for line in sys.stdin:
+        if prepare is not None:
+            prepare()
         began, cpu_began, units = monotonic(), process_time(), 0
         while not units or monotonic() - began < float(line):
             units += batch()
         _say({"units": units, "cpu_s": process_time() - cpu_began, "wall_s": monotonic() - began})
+
+
+def serve_windows(window: Callable[[], dict[str, float]], **told: Any) -> None:
+    """Of a program that measures itself: a window is as long as it takes."""
+    _say(told)
+    for _ in sys.stdin:
+        _say(window())
 
 
 def _measured(unit: Callable[[], object], seconds: float) -> dict[str, float]:

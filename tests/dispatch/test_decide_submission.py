@@ -1,12 +1,21 @@
 """An operator's three decisions about a submission whose outcome nobody knows."""
 
+import psycopg
 import pytest
+from django.db import connection
 from pytest_django.fixtures import Settings
 
 from catalog.audit import Actor
 from catalog.models import AuditEntry
-from dispatch.errors import AlreadyDecided, DecisionNeedsEvidence, NotAtProvider, TakenByAnother
+from dispatch.errors import (
+    AlreadyDecided,
+    DecisionNeedsEvidence,
+    NotAtProvider,
+    SenderNotEnded,
+    TakenByAnother,
+)
 from dispatch.models import Attempt, CapacityLease, Job
+from dispatch.sending import _SPACE
 from dispatch.services.decide_submission import (
     cannot_be_found_out,
     provider_does_not_have_it,
@@ -73,6 +82,25 @@ def test_what_does_not_exist_frees_its_slot_and_the_one_switch_follows(engine: E
     assert CapacityLease.objects.get(attempt=attempt).released_at == engine.now
     engine.finish(attempt.job)
     assert engine.attempts(attempt.job) == ["failed", "succeeded"]
+
+
+def test_while_a_stopped_worker_may_still_send_nobody_decides_that_the_provider_does_not_have_it(
+    engine: Engine,
+) -> None:
+    """A second attempt beside what that worker sends when it goes on would be paid twice."""
+    attempt = uncertain(engine, "drop_before_response")
+    parameters = connection.get_connection_params()
+    wanted = ("host", "port", "user", "dbname", "password")
+    with psycopg.connect(**{name: parameters[name] for name in wanted if name in parameters}) as stopped:
+        stopped.execute("SELECT pg_advisory_lock(%s, %s)", [_SPACE, attempt.pk])
+        with pytest.raises(SenderNotEnded):
+            provider_does_not_have_it(attempt.pk, "not in their console at 10:02", LI, engine.now)
+        attempt.refresh_from_db()
+        assert attempt.state == "submission_uncertain"
+        assert CapacityLease.objects.get(attempt=attempt).released_at is None
+    provider_does_not_have_it(attempt.pk, "not in their console at 10:09", LI, engine.now)
+    attempt.refresh_from_db()
+    assert attempt.state == "failed", "the worker has ended, and its lock with it"
 
 
 def test_what_cannot_be_found_out_ends_the_job_and_keeps_the_slot_in_quarantine(engine: Engine) -> None:

@@ -7,13 +7,15 @@ from typing import Any
 
 import psycopg
 import pytest
-from django.db import close_old_connections, connection
+from django.db import close_old_connections, connection, transaction
 
 from billing.models import Customer
-from dispatch.models import Attempt, Line, TenantQueue
+from catalog.audit import Actor
+from dispatch.models import Attempt, Job, Line, TenantQueue
 from dispatch.scan_turn import NEXT_LOCK, SCAN_LOCK
 from dispatch.services.cancel import cancel
 from dispatch.services.dispatch_scan import scan
+from dispatch.services.publish import publish
 from tests.dispatch.queue_yard import Yard
 from tests.engine import VIDEO, Engine
 from tests.invariants import assert_invariants
@@ -96,3 +98,20 @@ def test_cancellations_during_scans_and_admissions_leave_counts_that_add_up() ->
     at_once(lambda work: work(), works)
     assert_invariants()
     assert sum(line.waiting for line in Line.objects.all()) == 24 + 6 - 6 - 3
+
+
+@pytest.mark.django_db(transaction=True)
+def test_jobs_are_accepted_while_their_model_is_being_published() -> None:
+    """A job refers to its model's row: a publication that takes long must not hold it against that."""
+    yard = Yard()
+    model, tenant = yard.model(2), yard.tenant()
+
+    def admit(_: Any) -> None:
+        with connection.cursor() as cursor:
+            cursor.execute("SET lock_timeout = '2s'")
+        yard.jobs(1, tenant, model)
+
+    with transaction.atomic():
+        publish(model, actor=Actor("li.m", "console"), now=yard.now)
+        at_once(admit, [None])
+    assert Job.objects.count() == 1

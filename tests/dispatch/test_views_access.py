@@ -11,12 +11,14 @@ from catalog.models import AuditEntry
 from dispatch.models import Asset
 from dispatch.views.access import MATRIX, ROLES
 from dispatch.views.urls import urlpatterns
+from tests import money_world
 from tests.console import SignIn
 from tests.factories import AlertFactory, succeeded_job
-from tests.models_world import BASE, make_models_world
+from tests.models_world import BASE
+from tests.operations_world import operations_addresses
 
 OPEN_TO_ANYONE = {"login", "logout", "set_language", "set_theme"}
-BY_POST = {
+BY_POST = money_world.BY_POST | {
     "acknowledge",
     "redeliver",
     "content",
@@ -27,6 +29,9 @@ BY_POST = {
     "publish_now",
     "withdraw_now",
     "revert",
+    "take_attempt",
+    "query_attempt",
+    "decide_attempt_now",
 }
 PAGES = [pattern for pattern in urlpatterns if pattern.name not in OPEN_TO_ANYONE]
 
@@ -36,7 +41,6 @@ def addresses(db: None) -> dict[str, str]:
     job = succeeded_job()
     alert = AlertFactory()
     asset = Asset.objects.get(attempt__job=job)
-    make_models_world()
     return {
         "models": "/console/models/",
         "model": BASE,
@@ -55,7 +59,8 @@ def addresses(db: None) -> dict[str, str]:
         "difference": f"{BASE}revisions/1..2/",
         "revert": f"{BASE}revisions/1/revert/",
         "simulator": "/console/simulator/",
-        "dispatch": "/console/dispatch/",
+        **operations_addresses(),
+        **money_world.make_money_world().addresses(),
         "overview": "/console/",
         "strips": "/console/strips/",
         "search": "/console/search/?q=nothing",

@@ -148,7 +148,7 @@ def test_r6_the_snapshot_says_what_would_have_made_another_win_and_the_simulator
             tried += 1
     assert tried >= 4
     assert (
-        "osprey-pro would have won with priority 910001 or higher"
+        "osprey-pro would have won with priority 910000 or higher"
         in viewer.get(f"{page}?why_not=osprey-pro").content.decode()
     )
     assert (

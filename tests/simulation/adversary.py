@@ -88,6 +88,7 @@ _FATES = (
     {"run_s": 900.0},
     {"sequence": ((0, "queued"), (5, "running"), (20, "queued"), (30, "running"), (50, "succeeded"))},
     {"sequence": ((0, "running"), (15, "queued"), (60, "succeeded"))},
+    {"sequence": (*((6 * step, ("running", "queued")[step % 2]) for step in range(12)), (75, "succeeded"))},
     {"sequence": ((0, "running"), (10, "succeeded"), (12, "failed"), (14, "running"))},
     {"sequence": ((0, "queued"), (10, "paused_for_audit"), (40, "succeeded"))},
     {"sequence": ((0, "running"), (20, "expired"))},
@@ -177,8 +178,9 @@ class Adversary:
             worker.killed = True
             self.end_session()  # first, so that no clean-up of the dying reaches the database
             raise Killed
-        if self.chance("pause", 0.0008 * weight) and self.inject(f"pause at {point}"):
-            self.scheduler.park(self.dice.uniform(60, 120))
+        if self.chance("pause", 0.0016 * weight) and self.inject(f"pause at {point}"):
+            # Often only just longer than a lease lasts, so that nobody has looked at it yet.
+            self.scheduler.park(self.dice.choice((self.dice.uniform(60, 63), self.dice.uniform(60, 120))))
         if point in ("statement", "commit", "committed"):
             self._database_fault(point, detail, weight)
         if self.switching and self.dice.random() < self.switching:

@@ -341,9 +341,14 @@ class Life:
                 self._let_all_finish()
             if self.tasks > _MOST_STEPS + _CALM_TASKS:
                 return
-        self.world.scheduler.now += timedelta(
-            seconds=self._until_due(10.0 if self._waiting else _CALM_S) + 0.1
-        )
+        self.world.scheduler.now += timedelta(seconds=self._until_due(self._patience_s()) + 0.1)
+
+    def _patience_s(self) -> float:
+        """Between two looks of the scan at what waits: short at first, since its deadline is a few minutes; a
+        clock that was put back by an hour makes that an hour more."""
+        if not self._waiting:
+            return _CALM_S
+        return 10.0 if self._calm_s() < 400 else 60.0
 
     def _is_over(self) -> bool:
         left = self.world.database.row(_OPEN)

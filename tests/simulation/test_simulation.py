@@ -7,7 +7,7 @@ import pytest
 
 from tests.simulation.run import Process, Summary, lives, lives_to_find, processes
 
-SEEDS = range(1, 31)
+SEEDS = range(1, 25)
 
 
 @pytest.fixture(scope="module")

@@ -1,0 +1,65 @@
+"""Who changed what: the audit's entries, filtered, newest first."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from django.db.models import QuerySet
+from django.http import QueryDict
+
+from catalog.models import AuditEntry
+from dispatch.queries.days import Days
+
+ACTORS_SHOWN: Final = 200
+_CHUNK: Final = 2_000
+
+
+@dataclass(frozen=True, slots=True)
+class AuditFilter:
+    """`subject` is a kind such as `supply`, or a whole `supply:sup_…`."""
+
+    actor: str = ""
+    action: str = ""
+    subject: str = ""
+
+
+def parse_filter(query: QueryDict) -> AuditFilter:
+    return AuditFilter(
+        query.get("actor", "").strip()[:150],
+        query.get("action", "")[:60],
+        query.get("subject", "").strip()[:120],
+    )
+
+
+def matching(wanted: AuditFilter, days: Days | None) -> QuerySet[AuditEntry]:
+    """Of these days; None: of all."""
+    entries = AuditEntry.objects.all()
+    if days is not None:
+        entries = entries.filter(at__gte=days.start, at__lt=days.end)
+    if wanted.actor:
+        entries = entries.filter(actor=wanted.actor)
+    if wanted.action:
+        entries = entries.filter(action=wanted.action)
+    if not wanted.subject:
+        return entries
+    if ":" in wanted.subject:
+        return entries.filter(subject=wanted.subject)
+    return entries.filter(subject__startswith=f"{wanted.subject}:")
+
+
+def entries_again(ids: Sequence[str]) -> list[AuditEntry]:
+    """Those on the screen, in its order."""
+    numbers = [int(each) for each in ids if each.isascii() and each.isdigit() and len(each) < 19]
+    found = AuditEntry.objects.in_bulk(numbers)
+    return [found[number] for number in numbers if number in found]
+
+
+def actors(days: Days) -> list[str]:
+    """Who changed something in these days."""
+    entries = AuditEntry.objects.filter(at__gte=days.start, at__lt=days.end)
+    return list(entries.order_by("actor").values_list("actor", flat=True).distinct()[:ACTORS_SHOWN])
+
+
+def every_entry(wanted: AuditFilter, days: Days) -> Iterator[AuditEntry]:
+    """Oldest first, read in pieces."""
+    yield from matching(wanted, days).order_by("at", "id").iterator(chunk_size=_CHUNK)

@@ -1,0 +1,56 @@
+"""Addresses of the pages of refusals, customers, money, changes, settings and help."""
+
+from django.urls import path
+
+from dispatch.views import (
+    audit,
+    credit_and_keys,
+    customers,
+    degraded,
+    help,
+    ledger,
+    prices,
+    refusals,
+    settings,
+)
+
+urlpatterns = [
+    path("refusals/", refusals.refusals, name="refusals"),
+    path("refusals/<str:refusal_id>/", refusals.refusal, name="refusal"),
+    path("refusals/<str:refusal_id>/content/", refusals.refusal_content, name="refusal_content"),
+    path("refusals/<str:refusal_id>/lift/", refusals.lift, name="lift_refusal"),
+    path("degraded/", degraded.degraded, name="degraded"),
+    path("degraded/export/", degraded.degraded_csv, name="degraded_csv"),
+    path("customers/", customers.customers, name="customers"),
+    path("customers/new/", customers.new_customer, name="new_customer"),
+    path("customers/new/create/", customers.create_customer, name="create_customer"),
+    path("customers/<str:customer_id>/", customers.customer, name="customer"),
+    path("customers/<str:customer_id>/limits/", customers.limit, name="limit_customer"),
+    path("customers/<str:customer_id>/deposit/", credit_and_keys.deposit, name="deposit"),
+    path("customers/<str:customer_id>/deposit/now/", credit_and_keys.deposit_now, name="deposit_now"),
+    path("customers/<str:customer_id>/keys/", credit_and_keys.issue, name="issue_key"),
+    path("customers/<str:customer_id>/keys/<str:key_id>/revoke/", credit_and_keys.revoke, name="revoke_key"),
+    path(
+        "customers/<str:customer_id>/keys/<str:key_id>/revoke/now/",
+        credit_and_keys.revoke_now,
+        name="revoke_key_now",
+    ),
+    path("ledger/", ledger.ledger, name="ledger"),
+    path("ledger/totals/", ledger.ledger_totals, name="ledger_totals"),
+    path("ledger/export/", ledger.ledger_csv, name="ledger_csv"),
+    path("cost-rules/", prices.prices, name="prices"),
+    path("cost-rules/<str:slug>/", prices.price, name="price"),
+    path("cost-rules/<str:slug>/new/", prices.new_price, name="new_price"),
+    path("cost-rules/<str:slug>/review/", prices.review_price, name="review_price"),
+    path("cost-rules/<str:slug>/schedule/", prices.schedule, name="schedule_price"),
+    path("cost-rules/<str:slug>/<int:number>/cancel/", prices.cancel, name="cancel_price"),
+    path("cost-rules/<str:slug>/<int:number>/cancel/now/", prices.cancel_now, name="cancel_price_now"),
+    path("audit/", audit.audit, name="audit"),
+    path("audit/export/", audit.audit_csv, name="audit_csv"),
+    path("audit/<int:number>/", audit.audit_entry, name="audit_entry"),
+    path("settings/", settings.settings, name="settings"),
+    path("settings/save/", settings.save_settings, name="save_settings"),
+    path("settings/users/<int:user_id>/", settings.user, name="user"),
+    path("settings/users/<int:user_id>/roles/", settings.save_roles, name="save_roles"),
+    path("help/routing/", help.routing_help, name="help"),
+]
