@@ -4,7 +4,7 @@ A bell rings when there is something due for it, or as a sign of life, and again
 a slow cluster never collects a heap of them. django-q2's own schedule can't ring below half a minute, and a
 cluster can hang without dying: hence a process apart."""
 
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from functools import cache
@@ -17,6 +17,7 @@ from django_q.tasks import async_task
 from dispatch import due
 from dispatch.models import Bell, WorkerBeat
 from dispatch.services import raise_alerts
+from dispatch.services.follow_clock import follow_clock
 from health.models import Alert
 
 # An idle cluster is asked for a sign of life so often.
@@ -27,6 +28,8 @@ UNANSWERED_AFTER_S = 6
 # A bell that is lost (its queue row deleted, its worker killed) is rung again after this long.
 RING_AGAIN_AFTER_S = 30
 NO_DISPATCHER_AFTER_S = 10
+# Two hosts' clocks may be apart by as much; a larger step is a clock that was put back.
+CLOCKS_APART_S = 120
 
 
 @dataclass(frozen=True)
@@ -73,6 +76,10 @@ def beat(now: datetime) -> list[str]:
     """Rings every bell that is to ring and returns their names. The pulse calls this once a second: while
     nothing is due, it is one statement."""
     seen, told = _look(now)
+    put_back = _put_back(seen.values(), now)
+    if put_back:
+        follow_clock(put_back, now)
+        seen, told = _look(now)
     rung = [name for name, bell in BELLS.items() if name not in seen or is_to_ring(bell, seen[name], now)]
     if rung:
         _ring(rung, now)
@@ -80,8 +87,16 @@ def beat(now: datetime) -> list[str]:
     return rung
 
 
+def _put_back(seen: Iterable[Seen], now: datetime) -> timedelta | None:
+    """By how much, told by the latest time at which a bell was ever rung."""
+    ahead = max((bell.rung_at - now for bell in seen), default=timedelta(0))
+    return ahead if ahead > timedelta(seconds=CLOCKS_APART_S) else None
+
+
 def is_to_ring(bell: Recurring, seen: Seen, now: datetime) -> bool:
     quiet_s = (now - seen.rung_at).total_seconds()
+    if quiet_s < 0:
+        return True  # by a clock that is ahead of ours
     if seen.waits:
         return quiet_s >= max(RING_AGAIN_AFTER_S, bell.every_s)
     # A beat that comes a little early must not leave a whole one out.

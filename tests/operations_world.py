@@ -13,6 +13,7 @@ from dispatch.models import Attempt, Bell, Job, Maintenance
 from dispatch.queries.impact import impact_of
 from dispatch.services.start_maintenance import start_maintenance
 from dispatch.services.take_attempt import take_attempt
+from health.models import HealthEvent
 from tests.factories import (
     AttemptFactory,
     CapacityGroupFactory,
@@ -46,6 +47,19 @@ class OperationsWorld:
             f"{desk}decide/?decision=absent&evidence=not+in+their+console",
             f"/console/uncertain/{self.taken.public_id}/",
             f"/console/uncertain/{self.lost.public_id}/",
+            "/console/channels/",
+            "/console/channels/heron-main/",
+            "/console/channels/osprey-main/",
+            "/console/channels/osprey-main/maintenance/",
+            "/console/channels/kestrel-main/maintenance/",
+            "/console/health/",
+            "/console/health/events/",
+            f"/console/health/events/{HealthEvent.objects.latest('pk').public_id}/",
+            "/console/capacity/",
+            f"/console/capacity/group/{self.group.public_id}/",
+            "/console/supplies/",
+            "/console/supplies/kestrel-hd/",
+            "/console/supplies/kestrel-hd/switch/",
         ]
 
 
@@ -66,6 +80,7 @@ def make_operations_world(now: datetime | None = None) -> OperationsWorld:
     take_attempt(taken, WANG, now)
     lost = held(attempt(model, kestrel, "outcome_uncertain", ago, accepted_at=ago), "unknown")
     ProviderJobFactory(attempt=lost, status="running")
+    ended(model, kestrel, now)
     waits(model, "capacity_full", 3, ago)
     waits(model, "channel_circuit_open", 2, ago)
     return OperationsWorld(model, kestrel, group, uncertain, taken, lost, in_maintenance(now))
@@ -84,6 +99,22 @@ def attempt(model: PublicModel, supply: Supply, state: str, at: datetime, **valu
 def held(attempt: Attempt, state: str = "live") -> Attempt:
     CapacityLeaseFactory(attempt=attempt, state=state)
     return attempt
+
+
+def ended(model: PublicModel, supply: Supply, now: datetime) -> None:
+    """A day with a bad hour in its middle."""
+    for hours in (1, 3, 6, 9, 12, 12, 12, 15, 20):
+        at, bad = now - timedelta(hours=hours), hours == 12
+        done = {"state": "failed", "error_category": "supply", "error_code": "internal_retryable"}
+        job = JobFactory(public_model=model, state="failed", created_at=at)
+        AttemptFactory(
+            job=job,
+            supply=supply,
+            finished_at=at,
+            request_started_at=at - timedelta(minutes=2),
+            generated_at=None if bad else at,
+            **(done if bad else {"state": "succeeded"}),
+        )
 
 
 def unknown(model: PublicModel, supply: Supply, at: datetime, quote_micros: str) -> Attempt:
@@ -150,4 +181,19 @@ def operations_addresses() -> dict[str, str]:
         "query_attempt": f"{desk}query/",
         "decide_attempt": f"{desk}decide/?decision=absent&evidence=looked",
         "decide_attempt_now": f"{desk}decide/now/?decision=absent",
+        "supplies": "/console/supplies/",
+        "supply": "/console/supplies/kestrel-hd/",
+        "switch_supply": "/console/supplies/kestrel-hd/switch/",
+        "switch_supply_now": "/console/supplies/kestrel-hd/switch/now/",
+        "channels": "/console/channels/",
+        "channel": "/console/channels/kestrel-main/",
+        "maintenance": "/console/channels/kestrel-main/maintenance/",
+        "start_maintenance": "/console/channels/kestrel-main/maintenance/start/",
+        "end_maintenance": "/console/channels/kestrel-main/maintenance/end/",
+        "health": "/console/health/",
+        "health_events": "/console/health/events/",
+        "health_event": f"/console/health/events/{HealthEvent.objects.latest('pk').public_id}/",
+        "capacity": "/console/capacity/",
+        "limit": f"/console/capacity/group/{world.group.public_id}/",
+        "set_limit": f"/console/capacity/group/{world.group.public_id}/set/",
     }

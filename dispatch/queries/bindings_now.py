@@ -10,6 +10,8 @@ from billing.repository import prices_in_force
 from catalog.facts import BindingFacts, ModelFacts
 from catalog.models import AdminState, PublicModel, Supply
 from dispatch.live_catalogue import live_catalogue
+from dispatch.models import Maintenance
+from dispatch.queries.maintenances import maintenances
 from dispatch.routing.derived import Placed, derived_order
 from dispatch.routing.filters import RANK
 from dispatch.routing.ordering import NO_SAMPLES
@@ -40,6 +42,7 @@ class BindingNow:
     price: CostRuleVersion | None
     placed: Placed | None
     has_ended: bool  # past its sunset date
+    maintenance: Maintenance | None  # of its channel
 
     @property
     def key(self) -> str:
@@ -83,9 +86,9 @@ def bindings_now(
     rows = {row.slug: row for row in _supplies(each.supply for each in facts.bindings)}
     inputs = _inputs(model, facts, parameters, now)
     placed = derived_order(inputs) if inputs else {}
-    prices = prices_in_force(now, rows.values())
+    prices, out = prices_in_force(now, rows.values()), maintenances()
     bindings = [
-        _binding(each, rows[each.supply], inputs, placed, prices, now)
+        _binding(each, rows[each.supply], inputs, placed, prices, out, now)
         for each in facts.bindings
         if each.supply in rows
     ]
@@ -113,6 +116,7 @@ def _binding(
     inputs: RoutingInput | None,
     placed: Mapping[str, Placed],
     prices: Mapping[int, CostRuleVersion],
+    out: Mapping[int, Maintenance],
     now: datetime,
 ) -> BindingNow:
     key = facts.supply if facts.supply in placed else f"{facts.supply}@{facts.tier}"
@@ -125,6 +129,7 @@ def _binding(
         price=prices.get(supply.pk),
         placed=placed.get(key),
         has_ended=supply.sunset_on is not None and supply.sunset_on < now.date(),
+        maintenance=out.get(supply.channel_id),
     )
 
 

@@ -12,6 +12,7 @@ from dispatch.capacity import Kind
 from dispatch.lifecycle import AttemptState
 from dispatch.models import CapacityLease, LeaseState, Maintenance
 from dispatch.queries.bindings_now import Circuit, circuit_of
+from dispatch.queries.maintenances import maintenances
 from dispatch.routing.filters import RANK
 from health.circuit import effective_capacity
 
@@ -125,11 +126,6 @@ def groups_now() -> list[GroupNow]:
         )
         for row in rows
     ]
-
-
-def maintenances() -> dict[int, Maintenance]:
-    """Those that go on, by channel."""
-    return {each.channel_id: each for each in Maintenance.objects.filter(ended_at=None)}
 
 
 def taken_slots() -> Mapping[Key, Counter[str]]:

@@ -179,7 +179,7 @@ def _is_cause(code: Code, supply: SupplyNow) -> bool:
         case Code.UNHEALTHY:
             return supply.circuit.state in ("circuit_open", "disabled")
         case Code.CAPACITY_FULL:
-            return supply.slots.taken >= supply.slots.open_to_new
+            return not supply.is_out and supply.slots.taken >= supply.slots.open_to_new
         case Code.UNKNOWN_SLOTS_FULL:
             return supply.slots.unknown > 0
         case _:

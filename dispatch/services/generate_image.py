@@ -17,6 +17,7 @@ from django.db import transaction
 from billing import ledger
 from billing.authentication import Caller
 from billing.errors import InsufficientCredit
+from billing.models import Customer
 from catalog.hashing import document_hash
 from dispatch.admission import draft_job
 from dispatch.errors import ModelNotPublished, NoCapacity, NothingAvailable
@@ -113,9 +114,7 @@ def _admitted(caller: Caller, draft: Job, find: Callable[[], Job | None], now: d
     def store() -> Job:
         _refuse_at_limit(caller)
         draft.save(force_insert=True)
-        look = place_at_once(
-            draft, now, lambda: ledger.reserve(caller.customer, draft.public_id, draft.reserved_micros, now)
-        )
+        look = place_at_once(draft, now, lambda: _reserve(caller, draft, now))
         seen.append(look)
         if look.seen is Seen.CLOSED:
             raise ModelNotPublished(f"{draft.public_model.slug} is being changed. Try again later.", "model")
@@ -135,10 +134,18 @@ def _admitted(caller: Caller, draft: Job, find: Callable[[], Job | None], now: d
         raise
 
 
-def _refuse_at_limit(caller: Caller) -> None:
+def _refuse_at_limit(caller: Caller, room_for: int = 1) -> None:
     running = in_flight({caller.customer.pk}).get(caller.customer.pk, 0)
-    if running >= caller.customer.max_in_flight:
-        raise NoCapacity(f"{running} jobs of this account run, as many as may at once.")
+    most = caller.customer.max_in_flight
+    if running + room_for > most:
+        raise NoCapacity(f"{most} jobs may run of this account at once, and as many do.")
+
+
+def _reserve(caller: Caller, draft: Job, now: datetime) -> None:
+    """Of many images of one account at once each counts those before it: the customer's row is the lock."""
+    Customer.objects.select_for_update(no_key=True).get(pk=caller.customer.pk)
+    _refuse_at_limit(caller, room_for=0)  # its own slot is counted by now
+    ledger.reserve(caller.customer, draft.public_id, draft.reserved_micros, now)
 
 
 def _opens_in_s(look: Look, now: datetime) -> int:

@@ -1,13 +1,22 @@
 """How the pages of channels, supplies, health and capacity draw slots and shares."""
 
+import json
+from collections.abc import Mapping
+from typing import Any
+
 from django import template
 from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
 from django.utils.translation import gettext as _
 
 from dispatch.queries.places import Slots
+from dispatch.queries.success import DayOfSuccess
 
 register = template.Library()
+
+_WIDTH, _HEIGHT, _FLOOR = 120, 28, 0.8  # of the sparkline; below 80 % it lies at the bottom
+_TARGET = 0.95
+_FEW = 20  # samples, below which a point is hollow
 
 
 @register.simple_tag
@@ -59,3 +68,73 @@ def share_bar(share: float, name: str) -> SafeString:
         name,
         f"{100 * share:.2f}",
     )
+
+
+@register.simple_tag
+def sparkline(day: DayOfSuccess, name: str) -> SafeString:
+    """Success by half-hours of the last day: a gap where nothing ended, a hollow point where little did."""
+    if day.rate is None:
+        return format_html('<span class="muted">n={}</span>', 0)
+    told = {
+        "name": name,
+        "rate": f"{100 * day.rate:.1f}",
+        "n": day.samples,
+        "lowest": f"{100 * (day.lowest or 0):.0f}",
+    }
+    sentence = (
+        _("%(name)s: %(rate)s %% of %(n)s succeeded in 24 h, the lowest half-hour %(lowest)s %%") % told
+    )
+    points = [
+        (_x(index), _y(bucket.rate), bucket.samples)
+        for index, bucket in enumerate(day.buckets)
+        if bucket.rate is not None
+    ]
+    return format_html(
+        '<span class="spark-line"><svg class="spark" role="img" aria-label="{}" viewBox="0 0 {} {}">'
+        '<line class="target" x1="0" x2="{}" y1="{}" y2="{}"/>{}{}</svg>'
+        "<span>{} % <small>n={}</small></span></span>",
+        sentence,
+        _WIDTH,
+        _HEIGHT,
+        _WIDTH,
+        _y(_TARGET),
+        _y(_TARGET),
+        format_html_join("", '<path d="{}"/>', ((path,) for path in _paths(day))),
+        format_html_join(
+            "",
+            '<circle class="{}" cx="{}" cy="{}" r="1.6"/>',
+            (("few" if n < _FEW else "many", x, y) for x, y, n in points),
+        ),
+        told["rate"],
+        day.samples,
+    )
+
+
+def _paths(day: DayOfSuccess) -> list[str]:
+    """One a stretch without a gap."""
+    stretches: list[list[str]] = [[]]
+    for index, bucket in enumerate(day.buckets):
+        if bucket.rate is None:
+            stretches.append([])
+        else:
+            stretches[-1].append(f"{_x(index)} {_y(bucket.rate)}")
+    return [f"M{'L'.join(stretch)}" for stretch in stretches if len(stretch) > 1]
+
+
+def _x(index: int) -> str:
+    return f"{1.5 + index * (_WIDTH - 3) / 47:.1f}"
+
+
+def _y(rate: float | None) -> str:
+    over = max(0.0, (rate or 0) - _FLOOR) / (1 - _FLOOR)
+    return f"{_HEIGHT - 2 - over * (_HEIGHT - 4):.1f}"
+
+
+@register.filter
+def capability_value(value: Any) -> str:
+    """A value of a capability document, short: lists joined, a span as from to."""
+    if isinstance(value, Mapping):
+        return ", ".join(f"{key} {each}" for key, each in value.items())
+    if isinstance(value, list):
+        return ", ".join(json.dumps(each) if isinstance(each, dict) else str(each) for each in value)
+    return str(value)

@@ -1,15 +1,17 @@
 """One selection round in the reader's language: the four steps, each candidate's outcome, the one switch."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, field
+from typing import Any, Final
 
 from django.utils.translation import gettext as _
 
 from dispatch.lifecycle import FINAL_ATTEMPT_STATES, AttemptState
-from dispatch.models import Attempt, SelectionRound
+from dispatch.models import Attempt, Maintenance, SelectionRound
 from dispatch.routing.explain import Explanation, explain
 from dispatch.routing.snapshot import SCHEMA
+
+NOBODY_OUT: Final[Mapping[str, Maintenance]] = {}
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,6 +46,7 @@ class Told:
     explanation: Explanation | None
     rows: Sequence[CandidateRow]
     switch: str
+    maintenances: Mapping[str, Maintenance] = field(default_factory=dict)  # that went on then, by channel
 
     @property
     def could_take_it(self) -> int:
@@ -54,14 +57,16 @@ class Told:
         return next((row for row in self.rows if row.outcome == "selected"), None)
 
 
-def explained(found: SelectionRound, attempts: Sequence[Attempt]) -> Told:
-    """`attempts` are the job's, by number."""
+def explained(
+    found: SelectionRound, attempts: Sequence[Attempt], maintenances: Mapping[str, Maintenance] = NOBODY_OUT
+) -> Told:
+    """`attempts` are the job's, by number; `maintenances` those that went on then, by the channel's slug."""
     attempt = next((each for each in attempts if each.selection_round_id == found.pk), None)
     if found.snapshot.get("schema") != SCHEMA:
         return Told(found, attempt, None, (), "")
     explanation = explain(found.snapshot)
     rows = [*_placed(explanation, found.snapshot), *_excluded(explanation, found.snapshot)]
-    return Told(found, attempt, explanation, rows, switch_state(attempts))
+    return Told(found, attempt, explanation, rows, switch_state(attempts), maintenances)
 
 
 def _placed(explanation: Explanation, recorded: Mapping[str, Any]) -> Iterator[CandidateRow]:

@@ -10,6 +10,7 @@ from catalog.audit import record
 from dispatch.lifecycle import FINAL_JOB_STATES
 from dispatch.models import Asset, Job
 from dispatch.queries import job_story
+from dispatch.queries.maintenances import maintenances_then
 from dispatch.queries.timeline import timeline
 from dispatch.queries.waiting_job import waiting_of
 from dispatch.views.access import requires
@@ -71,13 +72,14 @@ def _found(job_id: str) -> Job:
 def _job_page(request: HttpRequest, job: Job, content: object) -> HttpResponse:
     now = timezone.now()
     story = job_story.job_story(job)
+    out = maintenances_then(story.rounds)
     context = {
         "job": job,
         "story": story,
         "settled": job.state in FINAL_JOB_STATES,
         "content": content,
         "timeline": timeline(job.created_at, job_story.attempt_times(story, now), now),
-        "rounds": [explained(each, story.attempts) for each in story.rounds],
+        "rounds": [explained(each, story.attempts, out[each.pk]) for each in story.rounds],
         "asked": facts_of(job.request),
         "waiting": waiting_of(job, now),
     }

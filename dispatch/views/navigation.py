@@ -26,6 +26,11 @@ class Page:
     within: tuple[str, ...] = ()
     waiting: Callable[[Shell], int] | None = None
 
+    @property
+    def is_counted(self) -> bool:
+        """For templates, which would call `waiting`."""
+        return self.waiting is not None
+
 
 @dataclass(frozen=True)
 class Section:
@@ -63,6 +68,10 @@ SECTIONS: Final = (
                 ),
                 lambda shell: len(shell["off_air"]),
             ),
+            Page("supplies", _("Supplies"), "s", ("supply", "switch_supply")),
+            Page("channels", _("Channels"), "c", ("channel", "maintenance")),
+            Page("health", _("Health"), "h", ("health_events", "health_event")),
+            Page("capacity", _("Capacity"), "y", ("limit",)),
             Page("simulator", _("Simulator"), "i"),
         ),
     ),

@@ -8,6 +8,7 @@ from django.views.decorators.http import require_safe
 
 from dispatch.models import SelectionRound
 from dispatch.queries import job_story
+from dispatch.queries.maintenances import maintenances_then
 from dispatch.routing.counterfactual import NotBound
 from dispatch.routing.replay import ReplayError
 from dispatch.services.why_not import why_not
@@ -25,7 +26,8 @@ def selection_round(request: HttpRequest, job_id: str, number: int) -> HttpRespo
     if not job or not found:
         raise Http404
     numbers = job_story.round_numbers(job)
-    told = explained(found, list(job.attempts.select_related("supply").order_by("number")))
+    attempts = list(job.attempts.select_related("supply").order_by("number"))
+    told = explained(found, attempts, maintenances_then([found])[found.pk])
     context = {
         "job": job,
         "round": found,

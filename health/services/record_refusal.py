@@ -1,5 +1,6 @@
 """A provider really refused content: remembered, counted, and told to operators twice at most."""
 
+from collections.abc import Iterable
 from datetime import datetime
 
 from django.db import transaction
@@ -22,6 +23,7 @@ def record_refusal(fingerprint: str, place: Place, attempt: str, now: datetime) 
         while True:
             rows = {row.pk: row for row in _live(fingerprint, place).select_for_update().order_by("pk")}
             record = binding([record_of(row) for row in rows.values()], place)
+            _give_back((row for row in rows.values() if record is None or row.pk != record.id), attempt)
             if record:
                 return _count(rows[record.id], attempt, now)
             # By the rows just read: one that somebody opened since may well hold here.
@@ -29,6 +31,15 @@ def record_refusal(fingerprint: str, place: Place, attempt: str, now: datetime) 
             if opened := _open(fingerprint, place, attempt, of_supply, now):
                 _tell(opened, "refusal_first", now)
                 return opened
+
+
+def _give_back(rows: Iterable[RefusalRecord], attempt: str) -> None:
+    """A probe of a record that held when it was claimed, and not any more: the supply has changed since. The
+    others that it binds may try."""
+    for row in rows:
+        if row.probe == attempt:
+            row.probe = ""
+            row.save(update_fields=["probe"])
 
 
 def _live(fingerprint: str, place: Place) -> QuerySet[RefusalRecord]:

@@ -32,6 +32,10 @@ BY_POST = money_world.BY_POST | {
     "take_attempt",
     "query_attempt",
     "decide_attempt_now",
+    "start_maintenance",
+    "end_maintenance",
+    "set_limit",
+    "switch_supply_now",
 }
 PAGES = [pattern for pattern in urlpatterns if pattern.name not in OPEN_TO_ANYONE]
 

@@ -260,3 +260,17 @@ def test_a_record_goes_on_for_a_supply_that_came_after_it(supply: Supply) -> Non
     supply.model_version = "next"
     supply.save()
     assert end_outlived_refusals(NOW) == 0
+
+
+def test_a_probe_that_is_refused_after_its_supply_crossed_a_boundary_is_given_back_to_the_others(
+    supply: Supply,
+) -> None:
+    """The refusal counts for the supply as it is now; those that did not change may be tried again."""
+    sibling = SupplyFactory(channel=supply.channel, model_family=supply.model_family)
+    shared = refuse(supply)
+    assert claim_probe(shared.pk, "att_probe", NOW + QUARTER)
+    supply.capability_version = CapabilityVersionFactory(supply=supply)
+    supply.save()
+    assert refuse(supply, "att_probe", NOW + QUARTER).pk != shared.pk
+    assert claim_probe(shared.pk, "att_of_sibling", NOW + QUARTER)
+    assert match(sibling, NOW + QUARTER) is not None

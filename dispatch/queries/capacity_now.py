@@ -1,0 +1,47 @@
+"""Slots of every group, channel and supply, and the leases that hold them."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+from catalog.models import CapacityGroup, Channel, Supply
+from dispatch.models import CapacityLease, LeaseState
+from dispatch.queries.places import ChannelNow, GroupNow, channels_now, groups_now
+from health.snapshot import GroupPause, group_pauses
+
+LEASES_SHOWN = 200
+
+
+@dataclass(frozen=True)
+class CapacityNow:
+    groups: Sequence[GroupNow]
+    pauses: dict[int, GroupPause]  # by group
+    channels: Sequence[ChannelNow]
+    unknown: Sequence[CapacityLease]  # oldest first, at most LEASES_SHOWN
+    live: Sequence[CapacityLease]  # those that run out first, at most LEASES_SHOWN
+
+    @property
+    def is_empty(self) -> bool:
+        return not self.channels
+
+
+def capacity_now(now: datetime) -> CapacityNow:
+    """A fixed number of queries."""
+    held = CapacityLease.objects.filter(released_at=None).select_related("attempt__job", "supply", "channel")
+    groups = groups_now()
+    return CapacityNow(
+        groups=groups,
+        pauses=group_pauses([each.row.pk for each in groups], now),
+        channels=channels_now(),
+        unknown=list(held.filter(state=LeaseState.UNKNOWN).order_by("granted_at", "id")[:LEASES_SHOWN]),
+        live=list(held.filter(state=LeaseState.LIVE).order_by("expires_at", "id")[:LEASES_SHOWN]),
+    )
+
+
+def find_limited(kind: str, name: str) -> CapacityGroup | Channel | Supply | None:
+    """A group by its public id, a channel or a supply by its slug."""
+    if kind == "group":
+        return CapacityGroup.objects.filter(public_id=name).first()
+    if kind == "channel":
+        return Channel.objects.filter(slug=name).first()
+    return Supply.objects.select_related("channel").filter(slug=name).first() if kind == "supply" else None

@@ -1,0 +1,76 @@
+"""Channels: the accounts at providers, how each stands, and what moves it on."""
+
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Final
+
+from django.conf import settings
+from django.http import Http404, HttpRequest, HttpResponse
+from django.utils import timezone
+from django.views.decorators.http import require_safe
+
+from dispatch.queries.channel_story import ChannelStory, channel_story
+from dispatch.queries.health_log import named
+from dispatch.queries.places import Circuit, channels_now
+from dispatch.views.access import requires
+from dispatch.views.shell import page
+from health.circuit import SUCCESSES_TO_RECOVER
+
+_ROAD: Final = (("probing", 0), ("recovering", 2), ("recovering", 3), ("recovering", 4), ("healthy", 5))
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One step of the way back; `needs` successes bring it there."""
+
+    state: str
+    needs: int
+    is_here: bool
+    is_done: bool
+
+
+@require_safe
+@requires("read")
+def channels(request: HttpRequest) -> HttpResponse:
+    now = timezone.now()
+    with_retired = request.GET.get("retired") == "1"
+    context = {"channels": channels_now(with_retired=with_retired), "with_retired": with_retired}
+    return page(request, "console/channels/list.html", context, now)
+
+
+@require_safe
+@requires("read")
+def channel(request: HttpRequest, slug: str) -> HttpResponse:
+    now = timezone.now()
+    story = found_channel(slug, now)
+    expires = story.row.credential_expires_on
+    context = {
+        "story": story,
+        "channel": story.now,
+        "row": story.row,
+        "road": road_of(story.now.circuit),
+        "event_lines": named(story.events),
+        "expires_in_days": (expires - now.date()).days if expires else None,
+        "warn_days": settings.ALERT_CREDENTIAL_DAYS,
+        "successes_needed": SUCCESSES_TO_RECOVER,
+    }
+    return page(request, "console/channels/channel.html", context, now)
+
+
+def found_channel(slug: str, now: datetime) -> ChannelStory:
+    story = channel_story(slug, now)
+    if story is None:
+        raise Http404
+    return story
+
+
+def road_of(circuit: Circuit) -> list[Step]:
+    """The way back from an opening or a switch, or [] where it never left."""
+    if circuit.state in ("healthy", "degraded"):
+        return []
+    reached = circuit.recovery_successes if circuit.state in ("probing", "recovering") else -1
+    here = max((index for index, (_, needs) in enumerate(_ROAD) if needs <= reached), default=-1)
+    return [
+        Step(state, needs, is_here=index == here, is_done=index < here)
+        for index, (state, needs) in enumerate(_ROAD)
+    ]

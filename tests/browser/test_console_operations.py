@@ -1,0 +1,121 @@
+"""The pages of operations in a browser: accessible, and usable by keyboard and without script."""
+
+import pytest
+from django.utils import timezone
+from playwright.sync_api import expect
+
+from catalog.models import Channel
+from dispatch.models import Attempt, CapacityLease
+from tests.browser.conftest import Visit
+from tests.browser.test_console_everywhere import AXE, AXE_OPTIONS, SIDEWAYS, SMALL
+from tests.operations_world import OperationsWorld, make_operations_world
+
+LEAST = {"width": 24, "height": 24}
+
+
+@pytest.fixture
+def operations(transactional_db: None) -> OperationsWorld:
+    return make_operations_world()
+
+
+@pytest.mark.parametrize(("language", "width"), [("en", 1440), ("zh-hans", 320)])
+def test_g1_g4_g5_l11_v9_hold_on_every_page_of_operations(
+    visitor: Visit, operations: OperationsWorld, language: str, width: int
+) -> None:
+    person = visitor(language=language, width=width)
+    person.page.add_init_script(
+        "addEventListener('securitypolicyviolation', event => console.error('policy: ' + event.blockedURI))"
+    )
+    found = []
+    for path in operations.pages():
+        page = person.visit(path)
+        page.evaluate("document.querySelectorAll('main details').forEach(each => { each.open = true; })")
+        assert page.locator("h1").count() == 1, path
+        assert page.evaluate(SMALL, LEAST) == [], path
+        assert page.evaluate(SIDEWAYS) <= 0, path
+        for theme in ("light", "dark"):
+            page.evaluate("theme => { document.documentElement.dataset.theme = theme; }", theme)
+            result = AXE.run(page, options=AXE_OPTIONS)
+            if result.violations_count:
+                found.append(f"{path} {theme}\n{result.generate_report()}")
+        person.beat(5)
+        person.beat(10)
+        page.wait_for_load_state("networkidle")
+    assert not found, "\n\n".join(found)
+    assert person.complaints == []
+
+
+def test_l1_l2_beats_keep_focus_open_details_and_change_numbers_in_place(
+    visitor: Visit, operations: OperationsWorld
+) -> None:
+    person = visitor()
+    page = person.visit("/console/capacity/")
+    page.focus("#capacity-kestrel-hd-a")
+    bar = page.locator("#capacity-row-kestrel-hd .slot-bar")
+    assert "3 in use + 1 leased" in (bar.get_attribute("aria-label") or "")
+    CapacityLease.objects.filter(attempt__state="ready").update(released_at=timezone.now(), state="released")
+    person.beat_and_wait("/capacity/", 5)
+    assert "3 in use + 0 leased" in (bar.get_attribute("aria-label") or "")
+    assert page.evaluate("document.activeElement.id") == "capacity-kestrel-hd-a"
+    page = person.visit("/console/dispatch/")
+    page.click("#all-reasons summary")
+    person.beat_and_wait("/dispatch/", 5)
+    assert page.locator("#all-reasons").get_attribute("open") is not None
+
+
+def test_p5_without_script_an_attempt_is_taken_asked_about_and_decided(
+    visitor: Visit, operations: OperationsWorld
+) -> None:
+    page = visitor(script=False).visit("/console/uncertain/")
+    page.click(f"#{operations.uncertain.public_id}-a")
+    page.click("#take")
+    expect(page.locator("#claim")).to_contain_text("li.m is on it until")
+    page.click("#query")
+    expect(page.locator("#answer")).to_contain_text("The provider's answer does not tell.")
+    page.click("#review-absent")
+    expect(page.locator("#fault")).to_contain_text("Say what this decision rests on.")
+    page.fill("#evidence-absent", "not in their console at 10:02")
+    page.click("#review-absent")
+    expect(page.locator(".effect")).to_contain_text("is freed at once")
+    page.click("#confirm")
+    expect(page.locator("#verdict")).to_contain_text("Decided by li.m")
+    assert Attempt.objects.get(pk=operations.uncertain.pk).state == "failed"
+
+
+def test_g19_maintenance_starts_and_ends_by_keyboard_alone(
+    visitor: Visit, operations: OperationsWorld
+) -> None:
+    page = visitor().visit("/console/channels/kestrel-main/")
+    page.keyboard.press("e")
+    page.wait_for_url("**/maintenance/")
+    page.focus("#reason")
+    page.keyboard.type("key rotation")
+    for tick in page.locator('input[name="losses"]').all():
+        tick.focus()
+        page.keyboard.press("Space")
+    page.focus("#start")
+    page.keyboard.press("Enter")
+    expect(page.locator("#channel .maintenance")).to_contain_text("Maintenance by li.m until")
+    assert Channel.objects.get(slug="kestrel-main").state == "draining"
+    page.keyboard.press("e")
+    page.wait_for_url("**/maintenance/")
+    page.focus("#end")
+    page.keyboard.press("Enter")
+    expect(page.locator("#channel .road [aria-current]")).to_contain_text("Probing")
+
+
+def test_e2_e12_a_beat_leaves_the_confirm_step_of_the_desk_and_what_was_typed(
+    visitor: Visit, operations: OperationsWorld
+) -> None:
+    person = visitor()
+    page = person.visit(f"/console/uncertain/{operations.uncertain.public_id}/")
+    page.fill("#evidence-absent", "not in their")
+    for _ in range(3):
+        person.beat(10)
+    page.wait_for_load_state("networkidle")
+    assert page.input_value("#evidence-absent") == "not in their"
+    page.click("#review-absent")
+    for _ in range(3):
+        person.beat(10)
+    page.click("#confirm")
+    expect(page.locator("#verdict")).to_contain_text("Decided by li.m")

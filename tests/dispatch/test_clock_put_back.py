@@ -1,0 +1,73 @@
+"""The clock is put back by an hour while jobs are at work."""
+
+from datetime import timedelta
+
+from django_q.models import OrmQ
+
+from catalog.models import AuditEntry
+from dispatch import pulse
+from dispatch.lifecycle import FINAL_JOB_STATES
+from dispatch.models import Attempt, Bell, CapacityLease, Job
+from dispatch.services.dispatch_scan import scan
+from tests.engine import Engine
+
+HOUR = timedelta(hours=1)
+
+
+def put_back(engine: Engine) -> None:
+    """Ours only: the provider's goes on."""
+    engine.now -= HOUR
+    engine.simulator.world.advance(HOUR.total_seconds())
+
+
+def test_work_goes_on_at_once_and_every_job_ends_as_it_would_have(engine: Engine) -> None:
+    engine.simulator.script(
+        {
+            "rules": [
+                {"when": {"call": "submit"}, "times": 1, "do": {"answer": "drop_after_acceptance"}},
+                {"when": {"call": "submit"}, "times": 1, "do": {"run_s": 20}},
+            ]
+        }
+    )
+    uncertain, running = engine.job(), engine.job(prompt="another")
+    engine.drain()
+    ready = engine.job(prompt="a third")
+    scan(engine.now)
+    OrmQ.objects.all().delete()  # its task is lost: the end of its lease brings another
+    engine.step(2)
+    deadline = Job.objects.get(pk=running.pk).dispatch_deadline_at
+    put_back(engine)
+    engine.step(1)
+    assert Bell.objects.get(name="scan").answered_at == engine.now, "the dispatcher scans within a second"
+    assert Job.objects.get(pk=running.pk).dispatch_deadline_at < deadline
+    engine.finish(uncertain, running, ready)
+    jobs = Job.objects.filter(state__in=FINAL_JOB_STATES)
+    assert set(jobs.values_list("state", flat=True)) == {"succeeded"}
+    assert set(engine.accepted().values()) == {1}
+    [entry] = AuditEntry.objects.filter(action="follow clock")
+    assert 3590 < entry.after["put_back_s"] <= 3600
+
+
+def test_what_lies_ahead_is_brought_forward_and_what_is_past_stays(engine: Engine) -> None:
+    engine.simulator.script({"rules": [{"when": {"call": "submit"}, "do": {"run_s": 60}}]})
+    job = engine.job()
+    engine.step(1)
+    attempt = Attempt.objects.get(job=job)
+    lease = CapacityLease.objects.get(attempt=attempt)
+    put_back(engine)
+    pulse.beat(engine.now)
+    moved = Attempt.objects.get(pk=attempt.pk)
+    assert attempt.next_look_at - moved.next_look_at == HOUR
+    assert attempt.execution_deadline_at - moved.execution_deadline_at == HOUR
+    assert lease.expires_at - CapacityLease.objects.get(pk=lease.pk).expires_at == HOUR
+    assert moved.created_at == attempt.created_at
+    engine.finish(job)
+
+
+def test_another_hosts_clock_that_is_a_minute_ahead_moves_nothing_and_stops_nothing(engine: Engine) -> None:
+    engine.step(1)
+    engine.now -= timedelta(seconds=60)
+    job = engine.job()
+    assert "scan" in pulse.beat(engine.now)
+    assert not AuditEntry.objects.filter(action="follow clock").exists()
+    engine.finish(job)
