@@ -17,6 +17,12 @@ from billing.models import CostRuleVersion, CreditEntry, Customer, ProviderUsage
 
 Kind = CreditEntry.Kind
 
+_RESERVE = """
+WITH covered AS (
+    UPDATE billing_customer SET balance_micros = balance_micros - %(micros)s
+    WHERE id = %(customer)s AND balance_micros >= %(micros)s RETURNING id)
+INSERT INTO billing_creditentry (customer_id, job, kind, amount_micros, currency, note, details, at)
+SELECT id, %(job)s, 'reserve', 0 - %(micros)s, %(currency)s, '', '{}', %(at)s FROM covered"""
 _POST = """
 WITH entry AS (
     INSERT INTO billing_creditentry (customer_id, job, kind, amount_micros, currency, note, details, at)
@@ -48,17 +54,17 @@ def reserve(customer: Customer, job: str, amount_micros: int, now: datetime) -> 
     One conditional UPDATE: of many requests at once, only those that the balance covers get through."""
     if amount_micros == 0:
         return
-    covered = Customer.objects.filter(pk=customer.pk, balance_micros__gte=amount_micros)
-    if not covered.update(balance_micros=F("balance_micros") - amount_micros):
-        raise InsufficientCredit(amount_micros, customer.currency)
-    CreditEntry.objects.create(
-        customer=customer,
-        job=job,
-        kind=Kind.RESERVE,
-        amount_micros=-amount_micros,
-        currency=customer.currency,
-        at=now,
-    )
+    entry: dict[str, Any] = {
+        "customer": customer.pk,
+        "job": job,
+        "micros": amount_micros,
+        "currency": customer.currency,
+        "at": now,
+    }
+    with connection.cursor() as cursor:
+        cursor.execute(_RESERVE, entry)
+        if not cursor.rowcount:
+            raise InsufficientCredit(amount_micros, customer.currency)
 
 
 def settle_credit(
