@@ -75,7 +75,11 @@ def texts_posted(form: Mapping[str, str]) -> Texts:
     """Of a form's fields, by their names; missing ones are empty."""
     plain = {name: form.get(name, "").strip()[:60] for name in _PLAIN}
     brackets = [
-        tuple(form.get(f"bracket-{row}-{part}", "").strip()[:40] for part in ("min", "max", "fixed"))
+        (
+            form.get(f"bracket-{row}-min", "").strip()[:40],
+            form.get(f"bracket-{row}-max", "").strip()[:40],
+            form.get(f"bracket-{row}-fixed", "").strip()[:40],
+        )
         for row in range(_rows(form, "bracket"))
     ]
     multipliers = [
@@ -85,7 +89,9 @@ def texts_posted(form: Mapping[str, str]) -> Texts:
         )
         for row in range(_rows(form, "multiplier"))
     ]
-    return Texts(plain, form.get("free_on_failure") == "1", tuple(brackets), tuple(multipliers))  # type: ignore[arg-type]
+    brackets += [("", "", "")] * (SPARE_ROWS - len(brackets))
+    multipliers += [("", "")] * (SPARE_ROWS - len(multipliers))
+    return Texts(plain, form.get("free_on_failure") == "1", tuple(brackets), tuple(multipliers))
 
 
 def _rows(form: Mapping[str, str], name: str) -> int:

@@ -62,7 +62,7 @@ FROM (SELECT DISTINCT ON (lot_id) lot_id, id, watermark_at FROM dispatch_line
 JOIN dispatch_lot AS lot ON lot.id = line.lot_id
 LEFT JOIN LATERAL (SELECT id FROM dispatch_job WHERE line_id = line.id AND queue_at >= line.watermark_at
                    ORDER BY end_user, queue_at LIMIT 1) AS job ON true
-ORDER BY lot.looked_at NULLS FIRST, lot.id LIMIT %(most)s"""
+ORDER BY coalesce(lot.looked_at, lot.created_at), lot.id LIMIT %(most)s"""
 
 _LINES = """
 SELECT line.id, line.lot_id, line.watermark_at, line.arrivals, tenant.id, tenant.customer_id,
@@ -124,7 +124,8 @@ class LineHeads:
 
 
 def active_lots(most: int) -> list[ActiveLot]:
-    """Those that were not looked at for the longest time first."""
+    """Those that were not looked at for the longest time first; a new one counts from when it was made, so
+    that new ones without end keep nobody from being looked at."""
     with connection.cursor() as cursor:
         cursor.execute(_LOTS, {"most": most})
         return [ActiveLot(*row) for row in cursor.fetchall()]

@@ -4,12 +4,13 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
+from django.db.models import Model
 from django.urls import reverse
 
 from billing.models import CostRuleVersion, Customer
-from catalog.models import Channel, PublicModel
+from catalog.models import Channel, PublicModel, Supply
 from dispatch.models import Asset, Attempt, Job, ProviderJob, SelectionRound
-from health.models import Alert, RefusalRecord
+from health.models import Alert, HealthEvent, RefusalRecord
 
 LIMIT: Final = 20
 _LEAST: Final = 4  # characters after the prefix, below which an id says nothing
@@ -26,12 +27,12 @@ class Hit:
 
 def find(text: str) -> list[Hit]:
     """What the id, or its beginning, belongs to. The stored prefix decides the kind; what has none is looked
-    for as a public model's name, a provider's task id and our reference at a provider."""
+    for as a name, a provider's task id and our reference at a provider."""
     text = text.strip()
     prefix, underscore, body = text.partition("_")
     if underscore and prefix in _BY_PREFIX:
         return _BY_PREFIX[prefix](text) if len(body) >= _LEAST else []
-    return [*_models_named(text), *_at_providers(text)] if text else []
+    return [*_named(text), *_at_providers(text)] if text else []
 
 
 def _job_url(public_id: str) -> str:
@@ -90,12 +91,35 @@ def _models(text: str) -> list[Hit]:
     return [Hit("model", slug, reverse("model", args=[slug])) for slug in found]
 
 
-def _models_named(text: str) -> list[Hit]:
-    """A whole name opens; a beginning lists."""
-    whole = PublicModel.objects.filter(slug=text).values_list("slug", flat=True)
-    begun = PublicModel.objects.filter(slug__startswith=text).order_by("slug").values_list("slug", flat=True)
-    found = list(whole) or (list(begun[:LIMIT]) if len(text) >= _LEAST - 1 else [])
-    return [Hit("model", slug, reverse("model", args=[slug])) for slug in found]
+def _channels(text: str) -> list[Hit]:
+    found = Channel.objects.filter(public_id__startswith=text).values_list("slug", flat=True)[:LIMIT]
+    return [Hit("channel", slug, reverse("channel", args=[slug])) for slug in found]
+
+
+def _supplies(text: str) -> list[Hit]:
+    found = Supply.objects.filter(public_id__startswith=text).values_list("slug", flat=True)[:LIMIT]
+    return [Hit("supply", slug, reverse("supply", args=[slug])) for slug in found]
+
+
+def _health_events(text: str) -> list[Hit]:
+    ids = HealthEvent.objects.filter(public_id__startswith=text).values_list("public_id", flat=True)[:LIMIT]
+    return [Hit("health_event", each, reverse("health_event", args=[each])) for each in ids]
+
+
+def _named(text: str) -> list[Hit]:
+    """Public models, channels and supplies: a whole name opens, a beginning lists."""
+    kinds: Sequence[tuple[str, type[Model]]] = (
+        ("model", PublicModel),
+        ("channel", Channel),
+        ("supply", Supply),
+    )
+    whole: list[Hit] = []
+    begun: list[Hit] = []
+    for kind, model in kinds:
+        names = model._default_manager.filter(slug__startswith=text).order_by("slug")
+        for slug in names.values_list("slug", flat=True)[:LIMIT]:
+            (whole if slug == text else begun).append(Hit(kind, slug, reverse(kind, args=[slug])))
+    return whole or (begun if len(text) >= _LEAST - 1 else [])
 
 
 _BY_PREFIX: Final[Mapping[str, Callable[[str], list[Hit]]]] = {
@@ -106,6 +130,9 @@ _BY_PREFIX: Final[Mapping[str, Callable[[str], list[Hit]]]] = {
     "cus": _customers,
     "alr": _alerts,
     "mod": _models,
+    "chn": _channels,
+    "sup": _supplies,
+    "hev": _health_events,
     "ref": _refusals,
     "prv": _prices,
 }

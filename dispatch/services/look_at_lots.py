@@ -36,6 +36,7 @@ class Verdicts:
 
     lots: Mapping[int, ActiveLot]
     now: datetime
+    is_part: bool  # there may be more lots than these: each look is written, so that the next are others
     open: set[int] = field(default_factory=set)
     free: dict[str, int] = field(default_factory=dict)  # slots seen, by supply
     _waits: dict[int, tuple[str, str]] = field(default_factory=dict)  # outcome, signature
@@ -69,7 +70,7 @@ class Verdicts:
 
     def write(self) -> None:
         """After the rounds that it names."""
-        told = [lot_id for lot_id in sorted(self.lots) if self.is_to_be_told(lot_id)]
+        told = [lot_id for lot_id in sorted(self.lots) if self.is_part or self.is_to_be_told(lot_id)]
         if not told:
             return
         waiting = [self._waits.get(lot_id, ("", "")) for lot_id in told]
@@ -94,9 +95,11 @@ def look_at_lots(
     facts: SelectionFacts,
     batch: Batch,
     now: datetime,
+    is_part: bool = False,
 ) -> Verdicts:
-    """`jobs`: those that stand for the lots, by id; a lot whose last job is just leaving has none."""
-    verdicts = Verdicts({lot.lot_id: lot for lot in lots}, now)
+    """`jobs`: those that stand for the lots, by id; a lot whose last job is just leaving has none. `is_part`:
+    whether there may be more lots."""
+    verdicts = Verdicts({lot.lot_id: lot for lot in lots}, now, is_part)
     for lot in verdicts.lots.values():
         model = catalogue.models[lot.public_model_id]
         job = jobs.get(lot.job_id or 0)

@@ -55,7 +55,8 @@ def serve_queue(now: datetime) -> Served:
         jobs = _standing_for(lot.job_id for lot in lots)
         know_rounds(batch, jobs.values())
         seen = glance(catalogue, models.values(), now)
-        verdicts = look_at_lots(lots, jobs, catalogue, seen, batch, now)
+        is_part = len(lots) == LOTS_PER_SCAN
+        verdicts = look_at_lots(lots, jobs, catalogue, seen, batch, now, is_part)
         if not verdicts.open:
             _write(batch, verdicts, None, None, now)
             slots = unknown_slots(catalogue, models.values(), seen.occupancy)

@@ -99,6 +99,25 @@ def _book_provider_cost(job: Job, attempt: Attempt, move: Move, now: datetime) -
     return {"cost_micros": cost}
 
 
+def book_loss(job: Job, attempt: Attempt, now: datetime) -> None:
+    """What was taken as never created, and is charged all the same: our loss, by the quote. Once; nothing
+    where a cost stands, as that of an attempt that was given up."""
+    cost = attempt.quote_micros
+    if not Attempt.objects.filter(pk=attempt.pk, cost_micros=None).update(cost_micros=cost):
+        return
+    Job.objects.filter(pk=job.pk).update(provider_cost_micros=job.provider_cost_micros + cost)
+    ledger.settle_cost(
+        attempt.public_id,
+        attempt.supply_id,
+        attempt.cost_rule_version,
+        cost,
+        attempt.quote_currency,
+        now,
+        platform_loss=True,
+        details={"why": "the provider accepted what had been taken as never created"},
+    )
+
+
 def _final_cost(attempt: Attempt, move: Move, now: datetime) -> Cost | None:
     """None while the end is open or when nothing was ever sent.
 

@@ -16,15 +16,16 @@ from dispatch.outputs.storage import MediaStore, Stored, input_name
 
 
 def store_asset(customer: Customer, part: Fetched, now: datetime) -> tuple[Asset, bool]:
-    """The asset, and whether it is new; `part` is moved to its place, or removed.
+    """The asset, and whether it is new; `part` is moved to its place, or removed. The same bytes again bring
+    back a file that was lost.
 
     Raises AssetInvalid, and OSError for trouble of our own disk."""
     try:
+        store = MediaStore(settings.MEDIA_DIR)
         earlier = _inputs_of(customer).filter(sha256=part.sha256).first()
-        if earlier is not None:
+        if earlier is not None and store.path(earlier.path).is_file():
             return earlier, False
         media = _proved(part)
-        store = MediaStore(settings.MEDIA_DIR)
         stored = store.place(part.path, input_name(customer.pk, part.sha256), part.sha256)
     finally:
         part.path.unlink(missing_ok=True)

@@ -42,6 +42,7 @@ from dispatch.sending import Sender
 from dispatch.services.advance import advance
 from dispatch.services.cancel import request_cancel
 from dispatch.services.raise_alerts import submission_uncertain, unmatched_charge
+from dispatch.services.settle import book_loss
 from dispatch.transport import transport_for_sending
 
 logger = logging.getLogger(__name__)
@@ -162,12 +163,13 @@ def record_submission(attempt: Attempt, outcome: SubmitOutcome, now: datetime) -
     answer, which no other worker can have, is believed all the same."""
     with transaction.atomic():
         _keep_event(attempt, outcome, now)
-        lock_job_of(attempt.pk)
+        job = lock_job_of(attempt.pk)
         sent = Attempt.objects.filter(pk=attempt.pk, state__in=(A.SUBMITTING, A.SUBMISSION_UNCERTAIN))
         attempt.state_version = sent.values_list("state_version", flat=True).first() or attempt.state_version
         match outcome:
             case Accepted():
                 if not record_acceptance(attempt, outcome, now) and _has_ended(attempt):
+                    book_loss(job, attempt, now)
                     unmatched_charge(attempt, outcome.provider_job_id, now)
             case Rejected(error=error, stage=stage):
                 changes = {"transport_stage": stage or "", "next_look_at": None}

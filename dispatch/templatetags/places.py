@@ -11,9 +11,11 @@ from django.utils.translation import gettext as _
 
 from dispatch.queries.places import Slots
 from dispatch.queries.success import DayOfSuccess
+from dispatch.views import vocabulary as words
 
 register = template.Library()
 
+_BAR = 120  # the width of a bar of slots; drawn in its own pixels, or its patterns would be stretched
 _WIDTH, _HEIGHT, _FLOOR = 120, 28, 0.8  # of the sparkline; below 80 % it lies at the bottom
 _TARGET = 0.95
 _FEW = 20  # samples, below which a point is hollow
@@ -23,16 +25,15 @@ _FEW = 20  # samples, below which a point is hollow
 def slot_bar(slots: Slots) -> SafeString:
     """In use, leased, unknown and free as a bar; its name says the same numbers, and that they add up."""
     counted = {"in_use": slots.in_use, "leased": slots.leased, "unknown": slots.unknown, "free": slots.free}
-    name = slots_sentence(slots)
-    start, rects = 0, []
+    one = _BAR / max(sum(counted.values()), 1)
+    start, rects = 0.0, []
     for kind, number in counted.items():
-        rects.append((kind, start, number))
-        start += number
+        rects.append((kind, f"{start:.2f}", f"{number * one:.2f}"))
+        start += number * one
     return format_html(
-        '<svg class="slot-bar" role="img" aria-label="{}" viewBox="0 0 {} 14"'
-        ' preserveAspectRatio="none">{}</svg>',
-        name,
-        max(start, 1),
+        '<svg class="slot-bar" role="img" aria-label="{}" viewBox="0 0 {} 14">{}</svg>',
+        slots_sentence(slots),
+        _BAR,
         format_html_join("", '<rect class="{}" x="{}" width="{}" height="14"/>', rects),
     )
 
@@ -132,7 +133,11 @@ def _y(rate: float | None) -> str:
 
 @register.filter
 def capability_value(value: Any) -> str:
-    """A value of a capability document, short: lists joined, a span as from to."""
+    """A value of a capability document, short: lists joined, a span from least to most."""
+    if isinstance(value, bool):
+        return words.word(words.YES_NO, "yes" if value else "no")
+    if isinstance(value, Mapping) and set(value) == {"min", "max"}:
+        return f"{value['min']}–{value['max']}"
     if isinstance(value, Mapping):
         return ", ".join(f"{key} {each}" for key, each in value.items())
     if isinstance(value, list):

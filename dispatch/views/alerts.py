@@ -90,11 +90,12 @@ def _evidence(alert: Alert) -> list[tuple[str, str, str]]:
     """What was measured: name, value, and where it is shown, or ""."""
     kind, _colon, subject = alert.subject.partition(":")
     values = {kind: subject, **alert.details}
-    return [(name, str(value), _page_of(str(value))) for name, value in values.items()]
+    return [(name, str(value), _page_of(name, str(value))) for name, value in values.items()]
 
 
-def _page_of(value: str) -> str:
-    hits = find(value) if value.startswith(("job_", "att_")) else []
+def _page_of(name: str, value: str) -> str:
+    is_linked = name in ("channel", "supply", "model") or value.startswith(("job_", "att_", "hev_"))
+    hits = find(value) if is_linked else []
     return hits[0].url if len(hits) == 1 else ""
 
 

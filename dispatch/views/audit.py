@@ -18,7 +18,7 @@ from dispatch.queries.days import Days, parse_days
 from dispatch.views import money_words
 from dispatch.views import vocabulary as words
 from dispatch.views.access import requires
-from dispatch.views.exports import TIME_HEADS, both_times, csv_response
+from dispatch.views.exports import TIME_HEADS, Cell, both_times, csv_response
 from dispatch.views.listing import Word, query_without, rows_on_screen
 from dispatch.views.shell import is_beat, page
 from dispatch.views.zones import reporting_zone
@@ -82,7 +82,7 @@ def audit_csv(request: HttpRequest) -> HttpResponseBase:
     return csv_response(f"audit-{days.first}-{days.last}.csv", _HEADS, _exported(wanted, days))
 
 
-def _exported(wanted: AuditFilter, days: Days) -> Iterator[Sequence[str | int]]:
+def _exported(wanted: AuditFilter, days: Days) -> Iterator[Sequence[Cell]]:
     zone = reporting_zone()
     for entry in audit_list.every_entry(wanted, days):
         with timezone.override(zone):

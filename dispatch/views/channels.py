@@ -1,5 +1,6 @@
 """Channels: the accounts at providers, how each stands, and what moves it on."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Final
@@ -11,9 +12,10 @@ from django.views.decorators.http import require_safe
 
 from dispatch.queries.channel_story import ChannelStory, channel_story
 from dispatch.queries.health_log import named
-from dispatch.queries.places import Circuit, channels_now
+from dispatch.queries.places import ChannelNow, Circuit, channels_now
 from dispatch.views.access import requires
-from dispatch.views.shell import page
+from dispatch.views.rows import as_shown
+from dispatch.views.shell import is_beat, page
 from health.circuit import SUCCESSES_TO_RECOVER
 
 _ROAD: Final = (("probing", 0), ("recovering", 2), ("recovering", 3), ("recovering", 4), ("healthy", 5))
@@ -34,7 +36,10 @@ class Step:
 def channels(request: HttpRequest) -> HttpResponse:
     now = timezone.now()
     with_retired = request.GET.get("retired") == "1"
-    context = {"channels": channels_now(with_retired=with_retired), "with_retired": with_retired}
+    found: Sequence[ChannelNow] = channels_now(with_retired=with_retired)
+    if is_beat(request):
+        found = as_shown(found, request, lambda each: each.row.slug)
+    context = {"channels": found, "with_retired": with_retired}
     return page(request, "console/channels/list.html", context, now)
 
 

@@ -1,6 +1,7 @@
 """Degraded deliveries: what was dropped, by whom, whether the customer was told, and what it paid."""
 
 from collections.abc import Iterator, Sequence
+from decimal import Decimal
 from typing import Final
 
 from django.http import HttpRequest, HttpResponse, HttpResponseBase
@@ -14,7 +15,7 @@ from dispatch.queries.degraded_list import DegradedFilter
 from dispatch.views import money_words
 from dispatch.views import vocabulary as words
 from dispatch.views.access import requires
-from dispatch.views.exports import TIME_HEADS, both_times, csv_response
+from dispatch.views.exports import TIME_HEADS, Cell, both_times, csv_response
 from dispatch.views.listing import Word, query_without
 from dispatch.views.shell import page
 from dispatch.views.zones import in_reporting_zone, reporting_zone
@@ -57,7 +58,7 @@ def degraded_csv(request: HttpRequest) -> HttpResponseBase:
     return csv_response(f"degraded-{days.first}-{days.last}.csv", _HEADS, rows)
 
 
-def _exported(days: Days, wanted: DegradedFilter) -> Iterator[Sequence[str | int]]:
+def _exported(days: Days, wanted: DegradedFilter) -> Iterator[Sequence[Cell]]:
     jobs = degraded_list.with_delivery(degraded_list.degraded_jobs(days, wanted))
     for row in degraded_list.rows_of(jobs.order_by("-id")):
         job = row.job
@@ -66,7 +67,11 @@ def _exported(days: Days, wanted: DegradedFilter) -> Iterator[Sequence[str | int
             *both_times(job.finished_at),
             *(job.public_id, job.customer.name, job.public_model.slug, row.supply),
             *(job.requested_profile, job.actual_profile, " ".join(job.dropped_inputs)),
-            *(written(job.reserved_micros), written(job.charged_micros), job.customer.currency),
+            *(
+                Decimal(written(job.reserved_micros)),
+                Decimal(written(job.charged_micros)),
+                job.customer.currency,
+            ),
         )
 
 

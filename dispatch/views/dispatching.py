@@ -35,6 +35,16 @@ _OF_ONE_MODEL: Final[Mapping[Code, str]] = {
 }
 
 
+_CHECKED_AT: Final[Mapping[str, str]] = {  # where each check of the chain is looked into
+    "arriving": "jobs",
+    "dispatcher": "alerts",
+    "switches": "channels",
+    "published": "models",
+    "capability": "models",
+    "health": "health",
+}
+
+
 @require_safe
 @requires("read")
 def dispatching(request: HttpRequest) -> HttpResponse:
@@ -44,6 +54,7 @@ def dispatching(request: HttpRequest) -> HttpResponse:
         "found": found,
         "waiting": found.waiting,
         "verdict": verdict_sentence(found.waiting.verdict),
+        "checks": [(check, reverse(_CHECKED_AT[check.name])) for check in found.checks],
         "reasons": [(reason, _mended_at(reason)) for reason in found.reasons],
         "matrix": _matrix(found),
         "all_reasons": [(REASONS[code].sentence, jobs) for code, jobs in found.all_reasons],

@@ -3,12 +3,15 @@
 import csv
 from collections.abc import Iterable, Iterator, Sequence
 from datetime import UTC, datetime
+from decimal import Decimal
 from typing import Final
 
 from django.http import StreamingHttpResponse
 from django.utils import timezone
 
 TIME_HEADS: Final = ("time_utc", "time_reporting_zone")
+type Cell = str | int | Decimal  # only a text can be a formula
+
 _FORMULA: Final = ("=", "+", "-", "@", "\t", "\r")
 
 
@@ -19,9 +22,7 @@ class _Echo:
         return line
 
 
-def csv_response(
-    name: str, heads: Sequence[str], rows: Iterable[Sequence[str | int]]
-) -> StreamingHttpResponse:
+def csv_response(name: str, heads: Sequence[str], rows: Iterable[Sequence[Cell]]) -> StreamingHttpResponse:
     """`rows` are read while they are sent."""
     response = StreamingHttpResponse(_lines(heads, rows), content_type="text/csv; charset=utf-8")
     response.headers["Content-Disposition"] = f'attachment; filename="{name}"'
@@ -29,7 +30,7 @@ def csv_response(
     return response
 
 
-def _lines(heads: Sequence[str], rows: Iterable[Sequence[str | int]]) -> Iterator[str]:
+def _lines(heads: Sequence[str], rows: Iterable[Sequence[Cell]]) -> Iterator[str]:
     writer = csv.writer(_Echo())
     yield writer.writerow(heads)
     for row in rows:

@@ -13,6 +13,7 @@ from dispatch.queries.places import ChannelNow, channels_now, worst_first
 from dispatch.queries.success import success_of
 from dispatch.views import vocabulary as words
 from dispatch.views.access import requires
+from dispatch.views.rows import as_shown, rows_on_screen
 from dispatch.views.shell import is_beat, page
 
 
@@ -21,16 +22,11 @@ from dispatch.views.shell import is_beat, page
 def health(request: HttpRequest) -> HttpResponse:
     """Beats keep the order that is on the screen: only a refresh moves a row."""
     now = timezone.now()
-    board = worst_first(channels_now())
+    board: Sequence[ChannelNow] = worst_first(channels_now())
     if is_beat(request):
-        board = _as_shown(board, request.headers.get("Console-Rows", "").split(","))
+        board = as_shown(board, request, lambda each: each.row.slug)
     success = success_of([each.row.pk for channel in board for each in channel.supplies], now)
     return page(request, "console/health/board.html", {"board": board, "success": success}, now)
-
-
-def _as_shown(board: Sequence[ChannelNow], slugs: Sequence[str]) -> list[ChannelNow]:
-    by_slug = {each.row.slug: each for each in board}
-    return [by_slug[slug] for slug in slugs if slug in by_slug]
 
 
 @require_safe
@@ -38,8 +34,8 @@ def _as_shown(board: Sequence[ChannelNow], slugs: Sequence[str]) -> list[Channel
 def events(request: HttpRequest) -> HttpResponse:
     now, wanted = timezone.now(), health_log.parse_event_filter(request.GET)
     if is_beat(request):
-        newest = request.headers.get("Console-Rows", "").partition(",")[0]
-        arrived = health_log.newer_count(wanted, newest) if newest and not wanted.older else 0
+        newest = rows_on_screen(request)[:1]
+        arrived = health_log.newer_count(wanted, newest[0]) if newest and not wanted.older else 0
         return page(request, "console/health/events.html", {"arrived": arrived}, now)
     shown = health_log.event_page(wanted)
     context = {

@@ -1,6 +1,7 @@
 """The ledger: both books, line by line, in the reporting zone; their sums; and their export."""
 
 from collections.abc import Iterator, Sequence
+from decimal import Decimal
 from itertools import batched
 from typing import Final
 
@@ -18,7 +19,7 @@ from dispatch.queries.days import Days, parse_days
 from dispatch.views import money_words
 from dispatch.views import vocabulary as words
 from dispatch.views.access import requires
-from dispatch.views.exports import TIME_HEADS, both_times, csv_response
+from dispatch.views.exports import TIME_HEADS, Cell, both_times, csv_response
 from dispatch.views.listing import Word, query_without
 from dispatch.views.shell import page
 from dispatch.views.zones import in_reporting_zone, reporting_zone
@@ -84,7 +85,7 @@ def ledger_csv(request: HttpRequest) -> HttpResponseBase:
     return csv_response(name, _HEADS, _exported(wanted, days))
 
 
-def _exported(wanted: BookFilter, days: Days) -> Iterator[Sequence[str | int]]:
+def _exported(wanted: BookFilter, days: Days) -> Iterator[Sequence[Cell]]:
     # The rows are made after the view has ended: they name their zone themselves.
     for rows in batched(books.every_line(wanted, days), _BATCH):
         jobs = books.jobs_of(rows)
@@ -93,9 +94,9 @@ def _exported(wanted: BookFilter, days: Days) -> Iterator[Sequence[str | int]]:
         yield from made
 
 
-def _row(wanted: BookFilter, row: Line, job: str) -> Sequence[str | int]:
+def _row(wanted: BookFilter, row: Line, job: str) -> Sequence[Cell]:
     start = (row.pk, *both_times(row.at), wanted.book, str(row.kind))
-    amount = (written(row.amount_micros), row.currency)
+    amount = (Decimal(written(row.amount_micros)), row.currency)
     if isinstance(row, CreditEntry):
         return (*start, row.customer.name, row.job, "", "", *amount, "", "", row.note)
     version = row.cost_rule_version.public_id if row.cost_rule_version else ""

@@ -1,6 +1,6 @@
 """Supplies: what can be bought, how each one does, and the switch of one."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 from django.contrib import messages
@@ -13,13 +13,14 @@ from django.views.decorators.http import require_POST, require_safe
 
 from catalog.audit import Actor
 from dispatch.queries.health_log import named
-from dispatch.queries.supply_story import SupplyStory, supply_lines, supply_story
+from dispatch.queries.supply_story import SupplyLine, SupplyStory, supply_lines, supply_story
 from dispatch.services.answer_once import answer_once
 from dispatch.services.take_supply_out import take_supply_out
 from dispatch.views.access import requires
 from dispatch.views.channels import road_of
 from dispatch.views.confirm import confirm_token, confirmed
-from dispatch.views.shell import page
+from dispatch.views.rows import as_shown
+from dispatch.views.shell import is_beat, page
 from health.circuit import Subject
 from health.services.switch import enable
 
@@ -32,7 +33,10 @@ REASON_LENGTH: Final = 300
 def supplies(request: HttpRequest) -> HttpResponse:
     now = timezone.now()
     with_retired = request.GET.get("retired") == "1"
-    context = {"lines": supply_lines(now, with_retired), "with_retired": with_retired}
+    lines: Sequence[SupplyLine] = supply_lines(now, with_retired)
+    if is_beat(request):
+        lines = as_shown(lines, request, lambda each: each.now.row.slug)
+    context = {"lines": lines, "with_retired": with_retired}
     return page(request, "console/supplies/list.html", context, now)
 
 

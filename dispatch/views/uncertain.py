@@ -33,6 +33,7 @@ from dispatch.services.take_attempt import take_attempt
 from dispatch.templatetags.console import clock_text
 from dispatch.views.access import person, requires
 from dispatch.views.confirm import confirm_token, confirmed
+from dispatch.views.rows import rows_on_screen
 from dispatch.views.shell import is_beat, page
 
 _DECIDE: Final = "decide"
@@ -44,7 +45,7 @@ EVIDENCE_LENGTH: Final = 500
 def uncertain(request: HttpRequest) -> HttpResponse:
     now = timezone.now()
     if is_beat(request):
-        ids = request.headers.get("Console-Rows", "").split(",")[: desk.SHOWN]
+        ids = rows_on_screen(request)
         context = {"lines": desk.lines_again(ids, now), "arrived": desk.newer_count(ids)}
         return page(request, "console/uncertain/list.html", context, now)
     found = desk.desk(now)

@@ -100,6 +100,9 @@ KINDS: Final[Words] = {  # of what search finds
     "alert": _("Alert"),
     "refusal": _("Refusal"),
     "price": _("Price version"),
+    "channel": _("Channel"),
+    "supply": _("Supply"),
+    "health_event": _("Health event"),
 }
 SUBJECTS: Final[Words] = {  # of alerts, and of what was seen
     "job": _("Job"),

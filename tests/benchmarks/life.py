@@ -30,14 +30,14 @@ from tests.benchmarks.measuring import (
 )
 from tests.journeys.processes import ROOT, Running, manage, running
 
-LIVES: Final = 600  # a window
+LIVES: Final = 400  # a window
 WHOLE: Final = 60
 KILLED: Final = 60
-SLOTS: Final = 300  # of each channel and supply, so that lives follow each other
+SLOTS: Final = 100  # of each channel and supply, so that lives follow each other: a life takes 13 s of one
 WINDOWS: Final = 2  # at most, whatever is planned: one of ours takes about a minute
 RUN_S: Final = 5.0  # a task runs so long: the first poll finds it at work, the second at its end
 REFUSED: Final = ("doubao-seedance-2-0-260128", "dreamina-seedance-2-0-260128")  # at their end
-WORKERS: Final = {"TRAFFIC_WORKERS": "2", "CONTROL_WORKERS": "2"}
+WORKERS: Final = {"FRAMEYARD_TRAFFIC_WORKERS": "2", "FRAMEYARD_CONTROL_WORKERS": "2"}
 
 
 @dataclass(slots=True)

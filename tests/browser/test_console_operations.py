@@ -11,6 +11,7 @@ from tests.browser.test_console_everywhere import AXE, AXE_OPTIONS, SIDEWAYS, SM
 from tests.operations_world import OperationsWorld, make_operations_world
 
 LEAST = {"width": 24, "height": 24}
+ON_PHONES = ("dispatch", "channels", "capacity")  # where an operator's phone is meant to lead
 
 
 @pytest.fixture
@@ -18,11 +19,11 @@ def operations(transactional_db: None) -> OperationsWorld:
     return make_operations_world()
 
 
-@pytest.mark.parametrize(("language", "width"), [("en", 1440), ("zh-hans", 320)])
+@pytest.mark.parametrize(("language", "theme", "width"), [("en", "light", 1440), ("zh-hans", "dark", 320)])
 def test_g1_g4_g5_l11_v9_hold_on_every_page_of_operations(
-    visitor: Visit, operations: OperationsWorld, language: str, width: int
+    visitor: Visit, operations: OperationsWorld, language: str, theme: str, width: int
 ) -> None:
-    person = visitor(language=language, width=width)
+    person = visitor(language=language, theme=theme, width=width)
     person.page.add_init_script(
         "addEventListener('securitypolicyviolation', event => console.error('policy: ' + event.blockedURI))"
     )
@@ -33,14 +34,12 @@ def test_g1_g4_g5_l11_v9_hold_on_every_page_of_operations(
         assert page.locator("h1").count() == 1, path
         assert page.evaluate(SMALL, LEAST) == [], path
         assert page.evaluate(SIDEWAYS) <= 0, path
-        for theme in ("light", "dark"):
-            page.evaluate("theme => { document.documentElement.dataset.theme = theme; }", theme)
+        if width > 700 or path.split("/")[2] in ON_PHONES:
             result = AXE.run(page, options=AXE_OPTIONS)
-            if result.violations_count:
-                found.append(f"{path} {theme}\n{result.generate_report()}")
+            found += [f"{path}\n{result.generate_report()}"] if result.violations_count else []
         person.beat(5)
         person.beat(10)
-        page.wait_for_load_state("networkidle")
+        expect(page.locator(".htmx-request")).to_have_count(0)
     assert not found, "\n\n".join(found)
     assert person.complaints == []
 

@@ -229,3 +229,14 @@ def test_an_address_that_leads_inside_is_refused_where_it_stands(engine: Engine,
         assert problem(engine.submit(reference_images=[url])) == (400, "invalid_request"), url
         assert problem(engine.submit(first_frame=url)) == (400, "invalid_request"), url
     assert engine.submit(reference_images=["https://media.example/a.png"]).status_code == 201
+
+
+def test_the_same_bytes_again_bring_back_a_file_that_was_lost(
+    engine: Engine, media: Path, png: bytes
+) -> None:
+    first = upload(engine, png).json()
+    path = media / Asset.objects.get().path
+    path.unlink()
+    again = upload(engine, png)
+    assert (again.status_code, again.json()["id"]) == (200, first["id"])
+    assert path.read_bytes() == png

@@ -4,6 +4,7 @@ from datetime import timedelta
 
 import pytest
 
+from dispatch.services import serve_queue as serving
 from dispatch.services.serve_queue import serve_queue
 from tests.dispatch.queue_yard import Yard
 from tests.factories import NOW
@@ -34,3 +35,21 @@ def test_an_end_user_with_few_jobs_leaves_the_slots_of_the_same_scan_to_those_wi
     yard.jobs(20, key, model, end_user="ben")
     assert len(yard.scan()) == 10
     assert_invariants()
+
+
+def test_lots_beyond_those_of_one_scan_have_their_turn_in_the_next_ones(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Each job of a lot of its own, as anybody can make them by asking for other regions each time."""
+    monkeypatch.setattr(serving, "LOTS_PER_SCAN", 2)
+    yard = Yard()
+    full, free, key, other = yard.model(1), yard.model(2), yard.tenant(), yard.tenant()
+    first = yard.job(key, full)
+    assert yard.scan(0.1) == [first]
+    for number in range(4):
+        yard.job(key, full, request={**first.request, "regions": ["cn-beijing", f"r{number}"]})
+    early = yard.job(other, free)
+    assert early in [job for _ in range(3) for job in yard.scan(0.1)]
+    late = yard.job(other, free)
+    yard.job(key, full, request={**first.request, "regions": ["a lot that nobody saw"]})
+    assert late in [job for _ in range(3) for job in yard.scan(0.1)], "six lots, two a scan"

@@ -17,8 +17,15 @@ from dispatch.views import vocabulary
 from health.circuit import Cause
 from health.models import ChannelHealth, HealthEvent, SupplyHealth
 from tests.console import SignIn
-from tests.factories import CapacityLeaseFactory, ChannelFactory, SupplyFactory
+from tests.factories import (
+    CapacityLeaseFactory,
+    ChannelFactory,
+    JobFactory,
+    SelectionRoundFactory,
+    SupplyFactory,
+)
 from tests.operations_world import OperationsWorld, attempt, held, make_operations_world
+from tests.snapshots import recorded
 
 KESTREL = "/console/channels/kestrel-main/"
 OSPREY = "/console/channels/osprey-main/"
@@ -114,6 +121,29 @@ def test_c4_who_why_and_until_when_stand_wherever_the_channel_appears(
         page = text_of(li, address)
         assert "wang.l" in page, address
         assert "key rotation" in page, address
+
+
+def test_c4_an_old_selection_tells_of_the_maintenance_that_went_on_then(
+    li: Client, world: OperationsWorld
+) -> None:
+    job = JobFactory(created_at=timezone.now())
+    SelectionRoundFactory(job=job, snapshot=recorded())
+    out = Maintenance.objects.create(
+        channel=ChannelFactory(slug="heron-a"),
+        mode="drain",
+        at_end="probe",
+        reason="new cable",
+        started_at=job.created_at,
+        started_by="chen.y",
+        until_at=job.created_at + timedelta(hours=1),
+    )
+    pages = (f"/console/jobs/{job.public_id}/", f"/console/jobs/{job.public_id}/rounds/1/")
+    for address in pages:
+        assert "chen.y" in text_of(li, address)
+        assert "new cable" in text_of(li, address)
+    Maintenance.objects.filter(pk=out.pk).update(started_at=job.created_at - timedelta(hours=2))
+    Maintenance.objects.filter(pk=out.pk).update(ended_at=job.created_at, ended_by="chen.y")
+    assert "chen.y" not in text_of(li, pages[1]), "it was over by then"
 
 
 def test_c3_ending_it_probes_first_and_each_step_shows_its_criterion(li: Client) -> None:
@@ -328,3 +358,17 @@ def test_every_code_of_these_pages_has_a_word() -> None:
     assert set(vocabulary.CAUSES) == {cause.value for cause in Cause}
     with translation.override("zh-hans"):
         assert not [each for each in vocabulary.CAUSES.values() if str(each).isascii()]
+
+
+def test_g13_a_channel_a_supply_and_a_health_event_open_by_id_and_by_name(
+    li: Client, world: OperationsWorld
+) -> None:
+    event = HealthEvent.objects.latest("pk")
+    for pasted, address in (
+        (world.kestrel.channel.public_id, KESTREL),
+        ("kestrel-main", KESTREL),
+        (world.kestrel.public_id, "/console/supplies/kestrel-hd/"),
+        ("kestrel-hd", "/console/supplies/kestrel-hd/"),
+        (event.public_id, f"/console/health/events/{event.public_id}/"),
+    ):
+        assert li.get("/console/search/", {"q": pasted})["Location"] == address
