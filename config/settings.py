@@ -240,7 +240,7 @@ ALERT_SURGE_PERCENT = env.number("ALERT_SURGE_PERCENT", 20)
 ALERT_LATENCY_FACTOR_PERCENT = env.number("ALERT_LATENCY_FACTOR_PERCENT", 150, minimum=101)
 ALERT_CREDENTIAL_DAYS = env.number("ALERT_CREDENTIAL_DAYS", 14, minimum=1)
 
-# What one operator may give up alone, quoted in micros of the policy's currency; above it a second one has to.
+# What one operator may give up alone, in micros of the policy's currency; above it a second one has to.
 GIVE_UP_ALONE_UP_TO_MICROS = env.number("GIVE_UP_ALONE_UP_TO_MICROS", 5_000_000)
 
 DEFAULT_FROM_EMAIL = env.text("MAIL_FROM", "frameyard@localhost")

@@ -124,9 +124,11 @@ def _end_of_models(keys: list[str], now: datetime) -> None:
 
 
 def unknown_slots_full(found: Mapping[str, UnknownSlots], now: datetime) -> None:
-    """By `channel:slug` or `supply:slug`; those that have room again have ended."""
+    """By `channel:slug` or `supply:slug`; those that have room again have ended.
+
+    In one order: an image's transaction raises the same ones beside the scan's."""
     code = "unknown_slots_full"
-    for subject, slots in found.items():
+    for subject, slots in sorted(found.items(), key=lambda each: each[0]):
         if slots.is_full:
             details = {"held": slots.held, "limit": slots.limit}
             raise_alert(code, subject=subject, dedupe_key=f"{code}:{subject}", details=details, now=now)

@@ -33,6 +33,15 @@ def another_process_holds(*locks: int) -> Iterator[None]:
         for lock in locks:
             other.execute("SELECT pg_advisory_lock(%s)", [lock])
         yield
+        gone = other.info.backend_pid
+    while is_there(gone):  # its server process ends a little after it has left
+        pass
+
+
+def is_there(backend: int) -> bool:
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT count(*) FROM pg_stat_activity WHERE pid = %s", [backend])
+        return bool(cursor.fetchone()[0])
 
 
 def at_once[T](work: Callable[[Any], T], given: list[Any]) -> list[T]:

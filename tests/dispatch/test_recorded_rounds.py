@@ -34,7 +34,7 @@ ALICE = Actor("alice", "console")
 def recorded(
     engine: Engine, durations_s: Iterable[int] = range(4, 4 + BUCKETS), body: dict[str, Any] = VIDEO
 ) -> list[SelectionRound]:
-    """As many rounds as there are buckets, so that each night has one; jobs that wait for the same share one."""
+    """As many rounds as there are buckets, so that each night has one; waiting for the same is one round."""
     for duration_s in durations_s:
         engine.job(body, duration_s=duration_s)
     scan(engine.now)

@@ -77,7 +77,7 @@ def test_g13_an_id_opens_what_it_names(viewer: Client, given: str) -> None:
         attempt.public_id: f"{job_page}#{attempt.public_id}",
         attempt.selection_round.public_id: f"{job_page}rounds/1/",
         alert.public_id: f"/console/alerts/{alert.public_id}/",
-        attempt.job.customer.public_id: f"/console/jobs/?customer={attempt.job.customer.public_id}",
+        attempt.job.customer.public_id: f"/console/customers/{attempt.job.customer.public_id}/",
         attempt.job.public_model.public_id: f"/console/models/{attempt.job.public_model.slug}/",
     }
     for public_id, page in ids.items():

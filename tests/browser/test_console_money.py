@@ -1,0 +1,109 @@
+"""The pages of money, people and help in a browser: accessible, and usable by keyboard and without script."""
+
+import pytest
+from playwright.sync_api import expect
+
+from billing.models import CostRuleVersion
+from catalog.models import AuditEntry
+from tests.browser.conftest import Visit
+from tests.browser.test_console_everywhere import AXE, AXE_OPTIONS, SIDEWAYS, SMALL
+from tests.models_world import make_models_world
+from tests.money_world import MoneyWorld, make_money_world
+
+REFUSALS = "/console/refusals/"
+
+
+@pytest.fixture
+def money(transactional_db: None) -> MoneyWorld:
+    make_models_world()
+    return make_money_world()
+
+
+@pytest.mark.parametrize(("width", "language", "theme"), [(1440, "en", "light"), (320, "zh-hans", "dark")])
+def test_g1_g4_g5_l11_v9_hold_on_every_page_of_money(
+    visitor: Visit, money: MoneyWorld, width: int, language: str, theme: str
+) -> None:
+    person = visitor("admin", width=width, language=language, theme=theme)
+    found = []
+    # axe takes its time: each page is shown to it in one of the two dresses.
+    looked_at = money.pages()[::2] if theme == "light" else money.pages()[1::2]
+    for path in money.pages():
+        page = person.visit(path)
+        if page.evaluate(SIDEWAYS) > 0:
+            found.append(f"{path} scrolls sideways")
+        if small := page.evaluate(SMALL, {"width": 24, "height": 24}):
+            found.append(f"{path} {small}")
+        if page.locator("h1").count() != 1:
+            found.append(f"{path} has not one heading")
+        if path not in looked_at:
+            continue
+        page.evaluate("document.querySelectorAll('main details').forEach(each => { each.open = true; })")
+        result = AXE.run(page, options=AXE_OPTIONS)
+        if result.violations_count:
+            found.append(f"{path}\n{result.generate_report()}")
+    assert not found, "\n\n".join(found)
+    # One page was asked for with a wrong price, and answers so.
+    assert [each for each in person.complaints if "422" not in each] == []
+
+
+def test_g19_a_price_from_next_monday_takes_six_steps_of_the_keyboard(
+    visitor: Visit, money: MoneyWorld
+) -> None:
+    other = "osprey-pro"
+    page = visitor("finance").visit(f"/console/cost-rules/{other}/")
+    page.keyboard.press("e")  # new version
+    page.wait_for_url("**/new/")
+    page.focus("#unit")
+    page.keyboard.press("Control+a")
+    page.keyboard.type("0.0410")
+    page.keyboard.press("Control+Enter")  # the start is next Monday already
+    page.wait_for_url("**/review/**")
+    expect(page.locator("#schedule")).to_be_focused()
+    page.keyboard.press("Enter")
+    page.wait_for_url(f"**/cost-rules/{other}/")
+    expect(page.locator("#verdict")).to_contain_text("Version 2 is scheduled")
+    assert CostRuleVersion.objects.get(rule__supply__slug=other, number=2).document["per_second"] == "0.0410"
+
+
+def test_p5_lifting_scheduling_and_crediting_need_no_script(visitor: Visit, money: MoneyWorld) -> None:
+    page = visitor("admin", script=False).visit(REFUSALS)
+    page.click(f"[id='{money.frozen.public_id}-a']")
+    page.click("text=Show content")
+    expect(page.locator("#content")).to_contain_text("That you looked is recorded")
+    page.fill("#why", "the provider corrected its filter")
+    page.click("text=Lift the refusal")
+    expect(page.locator("#verdict")).to_contain_text("Ended at")
+    page.goto(page.url.partition("/console/")[0] + f"/console/customers/{money.customer.public_id}/")
+    page.click("#deposit")
+    page.fill("#amount", "12.50")
+    page.fill("#note", "invoice 8")
+    page.click("text=Review")
+    page.click("#confirm-deposit")
+    expect(page.locator(".figure").first).to_contain_text("$261.90")
+    page.click("#ledger")
+    page.click("#show-totals")
+    expect(page.locator(".figure").first).to_contain_text("$261.90")
+    page.goto(page.url.partition("/console/")[0] + "/console/cost-rules/osprey-pro/new/")
+    page.fill("#unit", "0.05")
+    page.click("#review")
+    page.click("#schedule")
+    expect(page.locator("#verdict")).to_contain_text("Version 1 applies until then.")
+    assert AuditEntry.objects.filter(actor="li.m").count() == 4 + 1  # with the one of the world
+
+
+def test_l1_l5_a_beat_changes_a_refusal_in_place_and_keeps_the_focus(
+    visitor: Visit, money: MoneyWorld
+) -> None:
+    person = visitor()
+    page = person.visit(REFUSALS)
+    link = f"{money.frozen.public_id}-a"
+    page.focus(f"[id='{link}']")
+    money.cooling.frozen_at = money.cooling.refused_at
+    money.cooling.refusals = 4
+    money.cooling.save(update_fields=["frozen_at", "refusals"])
+    order = page.eval_on_selector_all("[data-row]", "rows => rows.map(row => row.dataset.row)")
+    person.beat_and_wait(REFUSALS)
+    assert page.evaluate("document.activeElement.id") == link
+    assert page.eval_on_selector_all("[data-row]", "rows => rows.map(row => row.dataset.row)") == order
+    expect(page.locator("[data-state=frozen]")).to_have_count(2)
+    assert person.complaints == []
