@@ -66,27 +66,17 @@ def icon(name: str) -> SafeString:
 
 @register.simple_tag
 def job_state(state: str) -> SafeString:
-    return _tag(words.word(words.JOB_STATES, state), *_JOB_TAGS[state], state)
+    return icons.tag(words.word(words.JOB_STATES, state), *_JOB_TAGS[state], state)
 
 
 @register.simple_tag
 def attempt_state(state: str) -> SafeString:
-    return _tag(words.word(words.ATTEMPT_STATES, state), *_ATTEMPT_TAGS[state], state)
+    return icons.tag(words.word(words.ATTEMPT_STATES, state), *_ATTEMPT_TAGS[state], state)
 
 
 @register.simple_tag
 def model_state(state: str) -> SafeString:
-    return _tag(words.word(words.MODEL_STATES, state), *_MODEL_TAGS[state], state)
-
-
-def _tag(text: str, drawing: str, tone: str, state: str) -> SafeString:
-    return format_html(
-        '<span class="tag" data-tone="{}" data-state="{}">{}<span>{}</span></span>',
-        tone,
-        state,
-        icons.icon(drawing),
-        text,
-    )
+    return icons.tag(words.word(words.MODEL_STATES, state), *_MODEL_TAGS[state], state)
 
 
 @register.simple_tag

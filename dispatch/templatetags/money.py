@@ -26,22 +26,12 @@ _PRICE_TAGS: Final = {
 
 @register.simple_tag
 def refusal_state(state: str) -> SafeString:
-    return _tag(words.word(money_words.REFUSAL_STATES, state), *_REFUSAL_TAGS[state], state)
+    return icons.tag(words.word(money_words.REFUSAL_STATES, state), *_REFUSAL_TAGS[state], state)
 
 
 @register.simple_tag
 def price_state(state: str) -> SafeString:
-    return _tag(words.word(money_words.PRICE_STATES, state), *_PRICE_TAGS[state], state)
-
-
-def _tag(text: str, drawing: str, tone: str, state: str) -> SafeString:
-    return format_html(
-        '<span class="tag" data-tone="{}" data-state="{}">{}<span>{}</span></span>',
-        tone,
-        state,
-        icons.icon(drawing),
-        text,
-    )
+    return icons.tag(words.word(money_words.PRICE_STATES, state), *_PRICE_TAGS[state], state)
 
 
 @register.filter

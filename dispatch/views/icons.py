@@ -48,3 +48,14 @@ _DRAWINGS: Final = {
 def icon(name: str) -> SafeString:
     drawing = mark_safe(_DRAWINGS[name])  # noqa: S308 - constant, from above
     return format_html('<svg class="icon" viewBox="0 0 16 16" aria-hidden="true">{}</svg>', drawing)
+
+
+def tag(text: str, drawing: str, tone: str, state: str) -> SafeString:
+    """A state of something that is worked on: drawing and word; the colours of health are not for it."""
+    return format_html(
+        '<span class="tag" data-tone="{}" data-state="{}">{}<span>{}</span></span>',
+        tone,
+        state,
+        icon(drawing),
+        text,
+    )

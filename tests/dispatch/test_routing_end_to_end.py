@@ -124,11 +124,10 @@ def test_a_933_request_without_933_supplies_is_delivered_as_900_and_says_so_ever
     assert "audio-0" not in posted
 
     entries = ProviderUsageEntry.objects.filter(attempt=attempt.public_id, kind__in=("expected", "settled"))
-    assert [entry.details for entry in entries] == [said, said]
+    assert [entry.details for entry in entries] == [said, {**said, "by": "rule"}]
     charge = CreditEntry.objects.get(job=job.public_id, kind="charge")
-    assert (charge.amount_micros, charge.details) == (-1_100_000, said), (
-        "5 s at 900's 0.22, not at 933's 0.30"
-    )
+    assert charge.amount_micros == -1_100_000, "5 s at 900's 0.22, not at 933's 0.30"
+    assert charge.details == {**said, "attempt": attempt.public_id}
     assert job.reserved_micros == 1_500_000
     model = "model:seedance-2.0-933"
     assert {("exact_unavailable", model), ("degradation_active", model)} <= open_alerts()
@@ -139,7 +138,8 @@ def test_a_933_request_without_933_supplies_is_delivered_as_900_and_says_so_ever
     later = engine.job(FULL_933)
     engine.finish(later)
     assert answer(engine, later)["degraded"] is False
-    assert CreditEntry.objects.get(job=later.public_id, kind="charge").details == {}
+    whole = CreditEntry.objects.get(job=later.public_id, kind="charge")
+    assert whole.details == {"attempt": later.attempts.get().public_id}
     assert not {("exact_unavailable", model), ("degradation_active", model)} & open_alerts()
 
 

@@ -24,6 +24,7 @@ from tests.journeys.processes import Running, database_url, kill, running, wait_
 
 pytestmark = pytest.mark.journey
 PROCESSES = 4
+FOUGHT_FOR = 5  # slots that even a slow machine fills at once
 MODEL = {"model": "seedance-1.0-pro", "prompt": "a lighthouse in a storm", "duration_s": 5}
 
 _WATCH = """
@@ -125,9 +126,11 @@ def test_a_channel_never_holds_more_than_its_slots_and_gets_those_of_killed_work
         workers.kill(workers.processes[2:])
     assert CapacityLease.objects.filter(released_at=None).exists(), "somebody was killed while holding a slot"
     OrmQ.objects.all().delete()  # what was taken or lies there is rung again for whatever is due
-    watched.run(400, step_s=20)
+    # Whoever was proved not to be sent waits for another supply, of which there is none, until its deadline.
+    watched.run(1_260, step_s=20)
     watched.finish(*jobs, within_s=600)
-    assert max(most_held().values()) == slots, "all were used, and never one more"
+    most = max(most_held().values())
+    assert min(slots, FOUGHT_FOR) <= most <= slots, "they were fought for, and never one more was given"
     assert not CapacityLease.objects.filter(released_at=None).exists()
     assert max(watched.accepted().values()) == 1
 

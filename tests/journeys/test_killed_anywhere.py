@@ -93,7 +93,11 @@ def test_each_job_comes_out_right_wherever_the_kill_met_it(start: Start, simulat
         after = after.replace("{env: FRAMEYARD_SIMULATOR_URL, path: /ark/api/v3}", gate, 1)
         load_catalogue(simulator, f"{before}  ark-singapore:\n{after}")
         world = World(simulator)
-        patience = {"PROVIDER_CONNECT_TIMEOUT_S": "300", "PROVIDER_DEADLINE_S": "300", "TRAFFIC_WORKERS": "7"}
+        patience = {
+            "FRAMEYARD_PROVIDER_CONNECT_TIMEOUT_S": "300",
+            "FRAMEYARD_PROVIDER_DEADLINE_S": "300",
+            "FRAMEYARD_TRAFFIC_WORKERS": "7",
+        }
         traffic = start("worker", "traffic", **patience)
         start("worker", "control")
         start("pulse")
