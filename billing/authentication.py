@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
 
+from django.db import transaction
 from django.utils import timezone
 from drf_spectacular.extensions import OpenApiAuthenticationExtension
 from rest_framework.authentication import BaseAuthentication
@@ -66,7 +67,8 @@ class ApiKeyAuthentication(BaseAuthentication):
 def _note_use(key: ApiKey, now: datetime) -> None:
     """Waits for nobody: whoever holds the row notes the same, or is an operator, who goes first."""
     free = ApiKey.objects.select_for_update(skip_locked=True, no_key=True).filter(pk=key.pk)
-    ApiKey.objects.filter(pk__in=free.values("pk")).update(last_used_at=now)
+    with transaction.atomic(savepoint=False):
+        ApiKey.objects.filter(pk__in=free.values("pk")).update(last_used_at=now)
 
 
 class ApiKeyScheme(OpenApiAuthenticationExtension):  # type: ignore[no-untyped-call]
