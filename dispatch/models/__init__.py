@@ -1,6 +1,7 @@
 """The work: jobs, their attempts and the evidence of each decision, slots, and results."""
 
 from dispatch.models.capacity import CapacityLease, LeaseState, Occupancy
+from dispatch.models.console import SavedView, SupplyDraft, TrialCall, TrialState
 from dispatch.models.desk import DeskClaim, GivingUp
 from dispatch.models.editing import FormReceipt, RefusedMeanwhile, WorkingCopy
 from dispatch.models.job import Attempt, Job, ProviderJob, SelectionCount, SelectionRound, ServiceClass
@@ -30,10 +31,14 @@ __all__ = [
     "ProviderTime",
     "RefusedMeanwhile",
     "RejectedCallback",
+    "SavedView",
     "SelectionCount",
     "SelectionRound",
     "ServiceClass",
+    "SupplyDraft",
     "TenantQueue",
+    "TrialCall",
+    "TrialState",
     "WorkerBeat",
     "WorkingCopy",
 ]

@@ -252,6 +252,9 @@ class Attempt(models.Model):
                 condition=Q(state__in=sorted(state.value for state in AT_PROVIDER_STATES)),
                 name="attempt_to_poll",
             ),
+            models.Index(
+                fields=["job"], condition=Q(number=2), name="second_attempts"
+            ),  # the console's filter of jobs that had a switch
         ]
 
     def __str__(self) -> str:
