@@ -9,6 +9,7 @@ from dispatch import due, pulse
 from dispatch.services import audit_replays as auditing
 from dispatch.services import cancel_at_provider as cancelling
 from dispatch.services import dispatch_scan, fetch_output, follow, keep_house
+from dispatch.services import forecast_publication as forecasting
 from dispatch.services import reconcile as reconciling
 from dispatch.services import recover as recovering
 from dispatch.services import submit as submitting
@@ -91,3 +92,8 @@ def cancel_at_provider(attempt_id: int) -> None:
 @at_work("traffic")
 def fetch(attempt_id: int) -> None:
     fetch_output.fetch_output(attempt_id, now)
+
+
+@at_work("traffic")
+def forecast_publication(watch_id: int) -> None:
+    forecasting.forecast_publication(watch_id, now())
