@@ -14,6 +14,7 @@ from dispatch.services import reconcile as reconciling
 from dispatch.services import recover as recovering
 from dispatch.services import submit as submitting
 from dispatch.services import sweep_incoming as sweeping
+from dispatch.services import try_supply as trying
 from dispatch.services.check_accounts import begin_due_recoveries
 from dispatch.signs_of_life import at_work
 from health.services import deliver_alerts as delivering
@@ -97,3 +98,8 @@ def fetch(attempt_id: int) -> None:
 @at_work("traffic")
 def forecast_publication(watch_id: int) -> None:
     forecasting.forecast_publication(watch_id, now())
+
+
+@at_work("traffic")
+def send_trial(trial_id: int) -> None:
+    trying.send_trial(trial_id, now)

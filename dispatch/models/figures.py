@@ -69,9 +69,7 @@ class PeakOfSlots(models.Model):
     class Meta:
         verbose_name_plural = "peaks of slots"
         constraints = [
-            models.UniqueConstraint(
-                fields=["hour", "kind", "subject_id"], name="one_peak_per_place_and_hour"
-            )
+            models.UniqueConstraint(fields=["hour", "kind", "subject_id"], name="one_peak_per_place_and_hour")
         ]
 
     def __str__(self) -> str:
@@ -83,7 +81,9 @@ class PublicationWatch(models.Model):
 
     Kept for good: how far off forecasts were says how far to trust the next one."""
 
-    public_model = models.ForeignKey(PublicModel, on_delete=models.CASCADE, related_name="publication_watches")
+    public_model = models.ForeignKey(
+        PublicModel, on_delete=models.CASCADE, related_name="publication_watches"
+    )
     revision = models.PositiveIntegerField()
     instead_of = models.PositiveIntegerField(null=True)  # the revision that was published before
     published_at = models.DateTimeField()

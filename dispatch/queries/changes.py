@@ -1,4 +1,4 @@
-"""What changed in the last day that may explain what is seen now: people's changes and circuits, on one line."""
+"""What changed lately and may explain what is seen now: changes by people and by circuits, on one line."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -36,6 +36,12 @@ class Change:
     event: EventLine | None = None
 
     @property
+    def why(self) -> str:
+        """What the person gave as the reason of an entry."""
+        after = (self.entry.after if self.entry else None) or {}
+        return str(after.get("reason") or after.get("why") or "")
+
+    @property
     def key(self) -> str:
         return self.event.event.public_id if self.event else f"entry-{self.entry.pk if self.entry else 0}"
 
@@ -69,9 +75,7 @@ def _names(entries: Sequence[AuditEntry]) -> dict[str, str]:
         ("channel", Channel.objects.all()),
         ("supply", Supply.objects.all()),
     ):
-        ids = {
-            each.subject.partition(":")[2] for each in entries if each.subject.startswith(f"{kind}:")
-        }
+        ids = {each.subject.partition(":")[2] for each in entries if each.subject.startswith(f"{kind}:")}
         told = rows.filter(public_id__in=ids).values_list("public_id", "slug")
         found |= {f"{kind}:{public_id}": slug for public_id, slug in told}
     return found

@@ -235,7 +235,9 @@ def picks_of(model: PublicModel, now: datetime) -> Picks:
         supply, key = row["supply__slug"], f"{row['supply__slug']}@{row['tier']}"
         by_supply[supply] = by_supply.get(supply, 0) + row["n"]
         by_binding[key] = by_binding.get(key, 0) + row["n"]
-    ordered = sorted((each for each in by_supply if by_supply[each]), key=lambda each: (-by_supply[each], each))
+    ordered = sorted(
+        (each for each in by_supply if by_supply[each]), key=lambda each: (-by_supply[each], each)
+    )
     named = ordered if len(ordered) <= MOST_SERIES else [*ordered[: MOST_SERIES - 1], ""]
     table = {hour: [0] * len(named) for hour in hours}
     for row in rows:

@@ -73,4 +73,3 @@ def count_since(since: datetime, now: datetime) -> None:
 def _first_hour(newest: datetime | None, now: datetime) -> datetime:
     """A cost may be settled a little after its attempt has ended: the hour before is counted again too."""
     return now - KEPT_FOR + HOUR if newest is None else max(min(newest, now) - HOUR, now - KEPT_FOR + HOUR)
-

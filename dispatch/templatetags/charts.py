@@ -185,8 +185,9 @@ def cost_bar(cost: Cost, costs: Sequence[Cost]) -> SafeString:
         "wasted": percent(cost.wasted_share),
     }
     return format_html(
-        '<svg class="cost-bar" role="img" aria-label="{}" height="14"><rect class="all" width="100%" height="14"/>'
-        '<rect class="part" width="{}%" height="14"/><rect class="wasted" x="{}%" width="{}%" height="14"/></svg>',
+        '<svg class="cost-bar" role="img" aria-label="{}" height="14">'
+        '<rect class="all" width="100%" height="14"/><rect class="part" width="{}%" height="14"/>'
+        '<rect class="wasted" x="{}%" width="{}%" height="14"/></svg>',
         said % told,
         f"{100 * (share - wasted):.2f}",
         f"{100 * (share - wasted):.2f}",

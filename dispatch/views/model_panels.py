@@ -1,4 +1,4 @@
-"""Parts of a model's page that are fetched by themselves: who was given its jobs, and what a publication did."""
+"""Parts of a model's page that are fetched by themselves: who was given its jobs, what a publication did."""
 
 from collections.abc import Mapping
 from typing import Any
