@@ -1,4 +1,4 @@
-"""What operators keep for themselves: views of lists, supplies they are about to add, and calls they tried."""
+"""What operators keep for themselves: views of lists, supplies to be added, and calls that try one."""
 
 from django.conf import settings
 from django.db import models
