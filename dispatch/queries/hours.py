@@ -74,11 +74,6 @@ class DayOfCharts:
     rate: Rate  # of the whole day
     rate_before: Rate
 
-    @property
-    def rows(self) -> list[tuple[Pair[Rate], Pair[int | None]]]:
-        """For the table beside the charts."""
-        return list(zip(self.success, self.waiting, strict=True))
-
 
 def day_of_charts(now: datetime) -> DayOfCharts:
     """Five queries."""

@@ -18,7 +18,7 @@ from dispatch.templatetags.console import count, money_about, percent, percent_1
 
 register = template.Library()
 
-_TOP, _HIGH, _FOOT = 18, 96, 20  # px: above the plot, the plot, the axis below it
+_TOP, _HIGH, _FOOT = 8, 104, 20  # px: above the plot, the plot, the axis below it
 _FLOOR = 0.8  # of success: what is worse lies at the bottom
 _FEW = 20  # samples, below which a point is hollow
 _TICK_EVERY: Final = 6  # hours
@@ -70,17 +70,18 @@ def _lines(
     hours: Sequence[datetime],
     now: Sequence[_Point | None],
     before: Sequence[_Point | None],
-    levels: Iterable[tuple[float, str]],
+    levels: Sequence[tuple[float, str]],
 ) -> SafeString:
     """Two lines on one axis: the last day, and dashed the same hours a week before."""
     whole = _TOP + _HIGH
     return format_html(
-        '<svg class="chart" role="img" aria-label="{}" height="{}">{}'
+        '<span class="chart-row">{}<svg class="chart" role="img" aria-label="{}" height="{}">{}'
         '<svg viewBox="0 0 100 {}" width="100%" height="{}" preserveAspectRatio="none">'
-        '<g class="line-before">{}</g><g class="line-now">{}</g></svg>{}{}</svg>',
+        '<g class="line-before">{}</g><g class="line-now">{}</g></svg>{}{}</svg></span>',
+        _scale(levels, hours),
         name,
         whole + _FOOT,
-        _scale(levels),
+        _grid(levels),
         whole,
         whole,
         _paths(before, len(hours)),
@@ -90,27 +91,33 @@ def _lines(
     )
 
 
-def _scale(levels: Iterable[tuple[float, str]]) -> SafeString:
-    return format_html_join(
-        "",
-        '<line class="grid-line" x1="0" x2="100%" y1="{0}" y2="{0}"/><text x="0" y="{0}" dy="-3">{1}</text>',
-        ((_level(share), text) for share, text in levels),
+def _scale(levels: Sequence[tuple[float, str]], hours: Sequence[datetime]) -> SafeString:
+    """The numbers left of a plot, each at its line; and the zone of the hours, left of their axis."""
+    texts = ((_level(share), text) for share, text in levels)
+    return format_html(
+        '<svg class="scale" aria-hidden="true" width="44" height="{}">{}'
+        '<text class="zone" x="38" y="{}">{}</text></svg>',
+        _TOP + _HIGH + _FOOT,
+        format_html_join("", '<text x="38" y="{}" dy="4">{}</text>', texts),
+        _TOP + _HIGH + 15,
+        zone_name(timezone.localtime(hours[-1])),
     )
 
 
+def _grid(levels: Sequence[tuple[float, str]]) -> SafeString:
+    lines = ((_level(share),) for share, _text in levels)
+    return format_html_join("", '<line class="grid-line" x1="0" x2="100%" y1="{0}" y2="{0}"/>', lines)
+
+
 def _axis(hours: Sequence[datetime]) -> SafeString:
-    """A tick each few hours, and at the end the zone."""
+    """A tick each few hours, in the zone of the page."""
     drawn = [
         (_place(index, len(hours)), _TOP + _HIGH + 15, f"{timezone.localtime(hour):%H:%M}")
         for index, hour in enumerate(hours)
         if index % _TICK_EVERY == _TICK_EVERY // 2
     ]
-    return format_html(
-        '<g class="ticks">{}</g><text class="zone" x="100%" y="{}">{}</text>',
-        format_html_join("", '<text x="{}%" y="{}">{}</text>', drawn),
-        _TOP + _HIGH + 15,
-        zone_name(timezone.localtime(hours[-1])),
-    )
+    ticks = format_html_join("", '<text x="{}%" y="{}">{}</text>', drawn)
+    return format_html('<g class="ticks">{}</g>', ticks)
 
 
 def _nice(most: float) -> int:
@@ -210,16 +217,19 @@ def picks_chart(picks: Picks) -> SafeString:
         for place, number in enumerate(column)
         if number
     ]
+    levels = [(0.0, "0"), (1.0, count(top))]
     said = _("Selections by the hour, %(n)s in 24 h: %(shares)s")
     shares = ", ".join(
         f"{series_name(supply)} {percent(total / picks.total)}"
         for supply, total in zip(picks.supplies, picks.totals, strict=True)
     )
     return format_html(
-        '<svg class="chart" role="img" aria-label="{}" height="{}">{}{}{}</svg>',
+        '<span class="chart-row">{}<svg class="chart" role="img" aria-label="{}" height="{}">{}{}{}</svg>'
+        "</span>",
+        _scale(levels, picks.hours),
         said % {"n": count(picks.total), "shares": shares},
         _TOP + _HIGH + _FOOT,
-        _scale([(0, "0"), (1, count(top))]),
+        _grid(levels),
         format_html_join("", '<rect class="series-{}" x="{}%" width="{}%" y="{}" height="{}"/>', rects),
         _axis(picks.hours),
     )
