@@ -33,11 +33,12 @@ FROM unnest(%(supplies)s::bigint[]) AS supply(id)"""
 @dataclass(frozen=True, slots=True)
 class Fullness:
     """`peak`: slots taken at most in the last 24 hours, None where none was seen. `full_in`: None while it
-    does not fill up; zero: it is full."""
+    does not fill up; zero: it is full. `is_closed`: by its circuit or a switch, whatever is free."""
 
     peak: int | None
     peak_at: datetime | None
     full_in: timedelta | None
+    is_closed: bool
 
     @property
     def is_full(self) -> bool:
@@ -66,7 +67,12 @@ def fullness(
 
 def _of(slots: Slots, flow: Flow, peak: PeakOfSlots | None) -> Fullness:
     free = max(0, min(slots.limit, slots.open_to_new) - slots.taken)
-    return Fullness(peak.taken if peak else None, peak.seen_at if peak else None, time_to_full(free, flow))
+    return Fullness(
+        peak=peak.taken if peak else None,
+        peak_at=peak.seen_at if peak else None,
+        full_in=time_to_full(free, flow),
+        is_closed=slots.open_to_new == 0,
+    )
 
 
 def _flows(supplies: Sequence[int], now: datetime) -> Mapping[int, Flow]:

@@ -46,6 +46,7 @@ WHERE told.value IS NOT NULL
 GROUP BY 1, 2 ORDER BY 3 DESC, 2"""
 
 _MOST_OF: Final = ("max_images", "max_videos", "max_audios", "max_n", "max_samples")  # one number says it
+_FLAGS: Final = {"true": "yes", "false": "no"}
 _FIELDS: Final = (
     *("modes", "durations_s", "resolutions", "sizes", "aspect_ratios", "fps", "audio"),
     *_MOST_OF,
@@ -95,7 +96,8 @@ def _line(field: str, declared: Any, seen: Sequence[tuple[str, int]]) -> Line:
         most = max(seen, key=lambda each: float(each[0]), default=None)
         return Line(field, declared, [most] if most else [], _above(declared, most))
     beyond = [value for value, _number in seen if not _is_declared(declared, value)]
-    return Line(field, declared, seen[:VALUES_SHOWN], beyond)
+    shown = [(_FLAGS.get(value, value), number) for value, number in seen[:VALUES_SHOWN]]
+    return Line(field, declared, shown, beyond)
 
 
 def _above(declared: Any, most: tuple[str, int] | None) -> list[str]:

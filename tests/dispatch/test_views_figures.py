@@ -106,6 +106,8 @@ def test_capacity_tells_the_peak_of_the_day_and_when_it_is_full(li: Client, worl
     other = page.split('id="capacity-row-lark-mini"')[1].split("</tr>")[0]
     assert "24 h peak: none taken" in other
     assert "not filling up" in other
+    closed = page.split('id="capacity-row-heron-v3"')[1].split("</tr>")[0]
+    assert "takes nothing new now" in closed
 
 
 def test_time_to_full_counts_what_began_and_what_ended_lately(li: Client, world: OperationsWorld) -> None:
@@ -125,6 +127,13 @@ def test_time_to_full_counts_what_began_and_what_ended_lately(li: Client, world:
     supply = text_of(li, "/console/capacity/").split('id="capacity-row-kestrel-hd"')[1].split("</tr>")[0]
     assert "not filling up" in supply
     assert "24 h peak: none taken" in text_of(li, "/console/channels/kestrel-main/")
+
+
+def test_what_goes_and_what_stays_at_the_peak_is_said_before_a_channel_is_taken_out(
+    li: Client, sign_in: SignIn
+) -> None:
+    page = text_of(sign_in("operator", username="zhao"), "/console/channels/kestrel-main/maintenance/")
+    assert "24 h peak: 7 slots taken on what goes, 0 free on what stays" in page
 
 
 def test_g17_without_the_peaks_the_slots_are_shown_all_the_same(li: Client) -> None:
@@ -153,12 +162,12 @@ def test_declared_and_seen_stand_side_by_side_and_are_never_blended(
     def line(field: str) -> str:
         return page.split(f'id="seen-{field}"')[1].split("</tr>")[0]
 
-    assert ">4–15</td>" in line("durations_s")
+    assert "4–15</td>" in line("durations_s")
     assert re.search(r"5</span> <small[^>]*>×5<", line("durations_s"))
     assert "not declared: 20" in line("durations_s")
     assert "480p, 720p, 1080p" in line("resolutions")
     assert re.search(r"1080p</span> <small[^>]*>×6<", line("resolutions"))
-    assert re.search(r">9</td>.*>2</span> <small[^>]*>×1<", line("max_images"))
+    assert re.search(r"9</td>.*>2</span> <small[^>]*>×1<", line("max_images"))
     assert "Of 6 results." in page
     old = timezone.now() - timedelta(days=31)
     made.update(finished_at=old)

@@ -134,16 +134,23 @@ def test_v7_each_chart_is_an_image_with_a_number_in_its_name_and_a_table_with_th
     assert names[0] == "Success by the hour: 90.0 % of 460 in the last 24 h; a week before 100.0 % of 230"
     assert names[1] == ("Jobs waiting, the most of each hour: at most 22 in the last 24 h; a week before 22")
     assert names[2].startswith("kestrel-hd: a success cost $0.2182, of it 8% for attempts")
-    table = page.split('id="charts-table"')[1].split("</table>")[0]
-    rows = re.findall(r"<tr><th scope=\"row\">([^<]+)</th>((?:<td class=\"number\">[^<]*</td>)+)</tr>", table)
-    values = [re.findall(r">([^<]*)</td>", cells) for _hour, cells in rows]
-    assert len(rows) == 24
-    assert sum(int(each[1]) for each in values) == 460
-    assert values[-1] == ["90.0 %", "20", "100.0 %", "10", "3", "3"]
-    assert values[-7][0] == "—", "a gap is a gap"
+    success, waiting = rows_of(page, "success-table"), rows_of(page, "waiting-table")
+    assert (len(success), len(waiting)) == (24, 24)
+    assert sum(int(re.findall(r"n=(\d+)", now)[0]) for now, _before in success) == 460
+    assert "90.0 %" in success[-1][0]
+    assert "100.0 %" in success[-1][1]
+    assert "—" in success[-7][0], "a gap is a gap"
+    assert (waiting[-1], max(int(now) for now, _before in waiting if now != "—")) == (("3", "3"), 22)
     costs = page.split('class="cost-bars"')[1]
     assert "a week before $0.2000" in costs
     assert "cost rule v1" in costs
+
+
+def rows_of(page: str, table: str) -> list[tuple[str, str]]:
+    """The two columns beside the hour."""
+    body = page.split(f'id="{table}"')[1].split("</table>")[0]
+    cell = r'<td class="number">(.*?)</td>'
+    return re.findall(rf'<tr><th scope="row">[^<]+</th>{cell}{cell}</tr>', body)
 
 
 def test_v7_a_gap_is_drawn_as_a_gap_and_few_as_a_hollow_point(li: Client) -> None:
