@@ -69,7 +69,7 @@ def changes_since(since: datetime) -> Changes:
 
 def _names(entries: Sequence[AuditEntry]) -> dict[str, str]:
     """Of models, channels and supplies, by the subject of an entry."""
-    found = {}
+    found: dict[str, str] = {}
     for kind, rows in (
         ("model", PublicModel.objects.all()),
         ("channel", Channel.objects.all()),

@@ -76,9 +76,9 @@ def _of(slots: Slots, flow: Flow, peak: PeakOfSlots | None) -> Fullness:
 
 
 def _flows(supplies: Sequence[int], now: datetime) -> Mapping[int, Flow]:
-    told = {"supplies": list(supplies), "since": now - WINDOW, "now": now, "most": MOST}
+    since = now - WINDOW
     with connection.cursor() as cursor:
-        cursor.execute(_FLOW, told)
+        cursor.execute(_FLOW, {"supplies": list(supplies), "since": since, "now": now, "most": MOST})
         return {pk: Flow(began, ended) for pk, began, ended in cursor.fetchall()}
 
 

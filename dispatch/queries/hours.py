@@ -115,7 +115,7 @@ def costs(now: datetime, supply: Supply | None = None) -> list[Cost]:
     rows = rows.filter(supply=supply) if supply else rows
     since = hours_until(now)[0]
     today = Q(hour__gte=since)
-    told = rows.values("supply_id", "supply__slug", "currency").annotate(
+    summed = rows.values("supply_id", "supply__slug", "currency").annotate(
         ended=Sum("ended", filter=today, default=0),
         good=Sum("delivered", filter=today, default=0),
         spent=Sum("spent_micros", filter=today, default=0),
@@ -123,7 +123,7 @@ def costs(now: datetime, supply: Supply | None = None) -> list[Cost]:
         good_before=Sum("delivered", filter=~today, default=0),
         spent_before=Sum("spent_micros", filter=~today, default=0),
     )
-    told = [row for row in told.order_by("-spent", "supply__slug") if row["ended"]]
+    told = [row for row in summed.order_by("-spent", "supply__slug") if row["ended"]]
     versions = _versions([row["supply_id"] for row in told], since, now)
     return [
         Cost(

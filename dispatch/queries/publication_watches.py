@@ -50,9 +50,9 @@ class Watched:
 
 def actual_of(watch: PublicationWatch, now: datetime) -> Actual:
     """One query."""
-    told = {"since": watch.published_at, "until": min(watch.until_at, now), "model": watch.public_model_id}
+    since, until = watch.published_at, min(watch.until_at, now)
     with connection.cursor() as cursor:
-        cursor.execute(_SELECTED, told)
+        cursor.execute(_SELECTED, {"since": since, "until": until, "model": watch.public_model_id})
         rows = cursor.fetchall()
     samples, successes, ended, delivered, spent = (sum(row[column] for row in rows) for column in range(2, 7))
     return Actual({row[0]: row[1] for row in rows}, samples, successes, ended, delivered, spent)

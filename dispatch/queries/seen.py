@@ -75,9 +75,8 @@ class Seen:
 
 def seen_at(supply: Supply, declared: Mapping[str, Any], now: datetime) -> Seen:
     """One query over the newest MOST results of SPAN."""
-    told = {"supply": supply.pk, "since": now - SPAN, "now": now, "most": MOST}
     with connection.cursor() as cursor:
-        cursor.execute(_SEEN, told)
+        cursor.execute(_SEEN, {"supply": supply.pk, "since": now - SPAN, "now": now, "most": MOST})
         rows = cursor.fetchall()
     values: dict[str, list[tuple[str, int]]] = {}
     for field, value, number in rows:

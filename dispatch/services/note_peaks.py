@@ -23,9 +23,9 @@ WHERE excluded.waiting > dispatch_hourofqueue.waiting"""
 
 def note_peaks(now: datetime) -> None:
     """A peak between two looks is not seen. A place without a row in an hour had no slot taken."""
-    told = {"hour": hour_of(now), "now": now, "waiting": waiting_now(now).waiting}
+    hour, waiting = hour_of(now), waiting_now(now).waiting
     with transaction.atomic(), connection.cursor() as cursor:
-        cursor.execute(_SLOTS, told)
-        cursor.execute(_QUEUE, told)
+        cursor.execute(_SLOTS, {"hour": hour, "now": now})
+        cursor.execute(_QUEUE, {"hour": hour, "now": now, "waiting": waiting})
         for kept in (PeakOfSlots, HourOfQueue):
             kept.objects.filter(hour__lt=now - KEPT_FOR).delete()
