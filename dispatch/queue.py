@@ -39,7 +39,7 @@ line AS (
         watermark_at = CASE WHEN line.waiting = 0 THEN %(queue_at)s
                             ELSE least(line.watermark_at, %(queue_at)s) END
     FROM tenant WHERE line.id = %(line)s AND line.tenant_id = tenant.id RETURNING line.id)
-SELECT coalesce(sum(queue.waiting), 0) FROM dispatch_tenantqueue AS queue, line
+SELECT (SELECT count(*) FROM line), coalesce(sum(queue.waiting), 0) FROM dispatch_tenantqueue AS queue
 WHERE queue.customer_id = %(customer)s"""
 
 _LEAVE = """
@@ -64,6 +64,24 @@ SELECT 1"""
 _WAITING = """
 SELECT EXISTS (SELECT FROM dispatch_line WHERE is_active)
     OR EXISTS (SELECT FROM dispatch_job WHERE next_action_at IS NOT NULL)"""
+
+
+_FORGET = """
+WITH idle AS MATERIALIZED (
+    SELECT lot.id FROM dispatch_lot AS lot
+    WHERE coalesce(lot.looked_at, lot.created_at) <= %(idle_since)s
+      AND NOT EXISTS (SELECT FROM dispatch_line WHERE lot_id = lot.id AND is_active)
+    ORDER BY lot.id LIMIT %(most)s FOR UPDATE SKIP LOCKED),
+held AS MATERIALIZED (
+    SELECT line.id, line.is_active FROM dispatch_line AS line JOIN idle ON idle.id = line.lot_id
+    FOR UPDATE OF line SKIP LOCKED),
+gone AS (
+    SELECT idle.id FROM idle WHERE NOT EXISTS (
+        SELECT FROM dispatch_line AS line LEFT JOIN held ON held.id = line.id
+        WHERE line.lot_id = idle.id
+          AND (held.is_active IS NOT false OR EXISTS (SELECT FROM dispatch_job WHERE line_id = line.id)))),
+lines AS (DELETE FROM dispatch_line AS line USING gone WHERE line.lot_id = gone.id)
+DELETE FROM dispatch_lot AS lot USING gone WHERE lot.id = gone.id"""
 
 
 def take_place(job: Job, now: datetime) -> None:
@@ -119,25 +137,39 @@ def move(job: Job, refused: Iterable[str], now: datetime) -> None:
 
 def _new_line(job: Job, key: str, asks: Mapping[str, Any], now: datetime) -> int:
     """Of many first jobs at once each finds the same rows."""
-    Lot.objects.bulk_create(
-        [Lot(key=key, public_model_id=job.public_model_id, asks=asks, created_at=now)], ignore_conflicts=True
-    )
     TenantQueue.objects.bulk_create(
         [TenantQueue(customer_id=job.customer_id, service_class=job.service_class)], ignore_conflicts=True
     )
-    lot = Lot.objects.only("pk").get(key=key)
+    lot_id = _kept_lot(job, key, asks, now)
     tenant = TenantQueue.objects.only("pk").get(customer=job.customer_id, service_class=job.service_class)
-    Line.objects.bulk_create([Line(lot=lot, tenant=tenant, watermark_at=now)], ignore_conflicts=True)
-    return Line.objects.only("pk").get(lot=lot, tenant=tenant).pk
+    Line.objects.bulk_create([Line(lot_id=lot_id, tenant=tenant, watermark_at=now)], ignore_conflicts=True)
+    return Line.objects.only("pk").get(lot=lot_id, tenant=tenant).pk
+
+
+def _kept_lot(job: Job, key: str, asks: Mapping[str, Any], now: datetime) -> int:
+    """Its id; until the end of the transaction nobody forgets it."""
+    lot = Lot(key=key, public_model_id=job.public_model_id, asks=dict(asks), created_at=now)
+    while True:
+        Lot.objects.bulk_create([lot], ignore_conflicts=True)
+        with connection.cursor() as cursor:
+            cursor.execute("SELECT id FROM dispatch_lot WHERE key = %s FOR KEY SHARE", [key])
+            if found := cursor.fetchone():
+                return int(found[0])
 
 
 def enter(job: Job) -> int:
     """Counts a stored job in. How many its customer had waiting before it.
 
-    Exact where the caller has locked the customer's row, as a reserve does."""
+    Exact where the caller has locked the customer's row, as a reserve does. A line that was forgotten since
+    it was found is made again."""
     with connection.cursor() as cursor:
         cursor.execute(_ENTER, {"line": job.line_id, "customer": job.customer_id, "queue_at": job.queue_at})
-        return int(cursor.fetchone()[0])
+        counted, waiting = cursor.fetchone()
+    if counted:
+        return int(waiting)
+    job.line_id = _new_line(job, *lot_of(job), job.created_at)
+    Job.objects.filter(pk=job.pk).update(line_id=job.line_id)
+    return enter(job)
 
 
 def leave(line_id: int) -> None:
@@ -164,6 +196,15 @@ def lock_lines(line_ids: list[int]) -> None:
         cursor.execute(
             "SELECT 1 FROM dispatch_line WHERE id = ANY(%s) ORDER BY id FOR NO KEY UPDATE", [line_ids]
         )
+
+
+def forget_lots(idle_since: datetime, most: int) -> int:
+    """Takes out lots in which nobody waits, and nobody has been looked at since; their lines with them.
+
+    Waits for nobody: what somebody else holds just now is in use."""
+    with connection.cursor() as cursor:
+        cursor.execute(_FORGET, {"idle_since": idle_since, "most": most})
+        return cursor.rowcount
 
 
 def is_anything_waiting() -> bool:

@@ -16,22 +16,32 @@ class Bound:
     tier: str
     supply: str
     is_usable: bool
+    slots: int = 0
+    peak: int = 0  # slots that were taken at most in the last day
 
 
 @dataclass(frozen=True, slots=True)
 class Loss:
-    """What one tier of one model keeps. Counts are of its bindings."""
+    """What one tier of one model keeps. Counts are of its bindings; slots are those of the supplies, which
+    other models may use too."""
 
     model: str
     tier: str
     bound: int
     kept: int
     usable_kept: int
+    taken_at_peak: int = 0  # slots of what goes, in the last day
+    free_at_peak: int = 0  # slots of what stays and is usable
 
     @property
     def is_last(self) -> bool:
         """Nobody of the tier could take a job any more."""
         return self.usable_kept == 0
+
+    @property
+    def is_tight(self) -> bool:
+        """What stays had fewer free slots at its peak than what goes had taken."""
+        return self.taken_at_peak > self.free_at_peak
 
     @property
     def key(self) -> str:
@@ -47,4 +57,13 @@ def losses(bindings: Iterable[Bound], out: Collection[str]) -> list[Loss]:
 
 def _loss(tier: list[Bound], out: Collection[str]) -> Loss:
     kept = [each for each in tier if each.supply not in out]
-    return Loss(tier[0].model, tier[0].tier, len(tier), len(kept), sum(each.is_usable for each in kept))
+    usable = [each for each in kept if each.is_usable]
+    return Loss(
+        model=tier[0].model,
+        tier=tier[0].tier,
+        bound=len(tier),
+        kept=len(kept),
+        usable_kept=len(usable),
+        taken_at_peak=sum(each.peak for each in tier if each.supply in out),
+        free_at_peak=sum(max(0, each.slots - each.peak) for each in usable),
+    )

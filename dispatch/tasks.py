@@ -9,10 +9,12 @@ from dispatch import due, pulse
 from dispatch.services import audit_replays as auditing
 from dispatch.services import cancel_at_provider as cancelling
 from dispatch.services import dispatch_scan, fetch_output, follow, keep_house
+from dispatch.services import forecast_publication as forecasting
 from dispatch.services import reconcile as reconciling
 from dispatch.services import recover as recovering
 from dispatch.services import submit as submitting
 from dispatch.services import sweep_incoming as sweeping
+from dispatch.services import try_supply as trying
 from dispatch.services.check_accounts import begin_due_recoveries
 from dispatch.signs_of_life import at_work
 from health.services import deliver_alerts as delivering
@@ -91,3 +93,13 @@ def cancel_at_provider(attempt_id: int) -> None:
 @at_work("traffic")
 def fetch(attempt_id: int) -> None:
     fetch_output.fetch_output(attempt_id, now)
+
+
+@at_work("traffic")
+def forecast_publication(watch_id: int) -> None:
+    forecasting.forecast_publication(watch_id, now())
+
+
+@at_work("traffic")
+def send_trial(trial_id: int) -> None:
+    trying.send_trial(trial_id, now)

@@ -134,8 +134,8 @@ def code_alone(found: Found | None, next_look_at: datetime, now: datetime) -> Co
 
 
 def _code_of_outcome(found: Found) -> Code:
-    if found.outcome == Code.MODEL_NOT_PUBLISHED:
-        return Code.MODEL_NOT_PUBLISHED
+    if found.outcome in (Code.MODEL_NOT_PUBLISHED, Code.TENANT_LIMIT):
+        return Code(found.outcome)
     return code_of_reason(blocking_reason(found.reasons))
 
 

@@ -30,6 +30,7 @@ class Kind(StrEnum):
     FAILURE = "failure"
     NONE = "none"  # content and request errors: no effect, ever
     TICK = "tick"  # the reconciler looks
+    PROBE = "probe"  # an operator does not wait for the rest of the cooldown
     CHECK_FAILED = "check_failed"  # the adapter's free account check, at the end of a cooldown
     DISABLE = "disable"
     ENABLE = "enable"
@@ -47,6 +48,7 @@ class Cause(StrEnum):
     RECOVERY_FAILED = "recovery_failed"
     COOLDOWN_PASSED = "cooldown_passed"
     ACCOUNT_CHECK_FAILED = "account_check_failed"
+    PROBED_BY_OPERATOR = "probed_by_operator"
     RECOVERY_STEP = "recovery_step"
     RECOVERED = "recovered"
     RESTORED = "restored"
@@ -154,6 +156,13 @@ def _tick(circuit: Circuit, evidence: Evidence, _parameters: Parameters) -> _Ste
     if not cooldown_passed(circuit, evidence.at):
         return circuit, None
     return replace(circuit, state=State.PROBING, cooldown_until=None), Cause.COOLDOWN_PASSED
+
+
+def _probe(circuit: Circuit, _evidence: Evidence, _parameters: Parameters) -> _Step:
+    """As after the cooldown: one slot, and the place on the ladder stays."""
+    if circuit.state != State.CIRCUIT_OPEN:
+        return circuit, None
+    return replace(circuit, state=State.PROBING, cooldown_until=None), Cause.PROBED_BY_OPERATOR
 
 
 def cooldown_passed(circuit: Circuit, now: datetime) -> bool:
@@ -339,6 +348,7 @@ _STEPS = {
     Kind.FAILURE: _failure,
     Kind.NONE: _none,
     Kind.TICK: _tick,
+    Kind.PROBE: _probe,
     Kind.CHECK_FAILED: _check_failed,
     Kind.DISABLE: _disable,
     Kind.ENABLE: _enable,

@@ -26,6 +26,14 @@ from tests.factories import (
 from tests.models_world import make_models_world
 
 WANG = Actor("wang.l", "console")
+PARTS = (  # of pages, that are fetched by themselves
+    "/console/overview/charts/",
+    "/console/overview/changes/",
+    "/console/models/vid-hd-5s/picks/",
+    "/console/models/vid-hd-5s/publication/",
+    "/console/supplies/kestrel-hd/seen/",
+    "/console/supplies/kestrel-hd/costs/",
+)
 
 
 @dataclass
@@ -60,6 +68,7 @@ class OperationsWorld:
             "/console/supplies/",
             "/console/supplies/kestrel-hd/",
             "/console/supplies/kestrel-hd/switch/",
+            *PARTS,
         ]
 
 

@@ -5,12 +5,50 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Final
 
-from dispatch.queries.needs import unacknowledged_critical
-from health.models import Alert, AlertDelivery
+from django.db.models import QuerySet
+from django.http import QueryDict
+
+from catalog.models import AuditEntry
+from dispatch.queries.needs import ALARMS_SHOWN
+from health.alerts import SEVERITIES
+from health.models import Alert, AlertDelivery, Severity
 
 LIMIT: Final = 200
 _RESOLVED_SHOWN: Final = timedelta(hours=24)
 _SIMILAR_SHOWN: Final = timedelta(days=30)
+_STEPS_SHOWN: Final = 50
+
+
+@dataclass(frozen=True, slots=True)
+class AlertFilter:
+    """`subject` is what an alert is about, or the beginning of it."""
+
+    codes: tuple[str, ...] = ()
+    severity: str = ""
+    subject: str = ""
+
+    @property
+    def is_empty(self) -> bool:
+        return not (self.codes or self.severity or self.subject)
+
+    def of(self, alerts: QuerySet[Alert]) -> QuerySet[Alert]:
+        if self.codes:
+            alerts = alerts.filter(code__in=self.codes)
+        if self.severity:
+            alerts = alerts.filter(severity=self.severity)
+        return alerts.filter(subject__startswith=self.subject) if self.subject else alerts
+
+
+EVERY_ALERT: Final = AlertFilter()
+
+
+def parse_filter(query: QueryDict) -> AlertFilter:
+    severity = query.get("severity", "")
+    return AlertFilter(
+        codes=tuple(code for code in query.getlist("code") if code in SEVERITIES),
+        severity=severity if severity in Severity.values else "",
+        subject=query.get("subject", "").strip()[:120],
+    )
 
 
 @dataclass(frozen=True)
@@ -25,13 +63,25 @@ class AlertGroups:
     def all_quiet(self) -> bool:
         return not (self.need_a_person or self.firing)
 
+    @property
+    def is_empty(self) -> bool:
+        return self.all_quiet and not self.resolved
 
-def alert_groups(now: datetime) -> AlertGroups:
-    needs = unacknowledged_critical()
+
+def alert_groups(now: datetime, wanted: AlertFilter = EVERY_ALERT) -> AlertGroups:
+    """Three queries; at most LIMIT of each group but the first."""
+    alerts = wanted.of(Alert.objects.all())
+    needs = list(alerts.filter(pk__in=Alert.objects.needing_acknowledgement()).order_by("id")[:ALARMS_SHOWN])
     shown = [alert.pk for alert in needs]
-    firing = Alert.objects.unresolved().exclude(pk__in=shown).order_by("-opened_at", "-id")
-    resolved = Alert.objects.filter(resolved_at__gte=now - _RESOLVED_SHOWN).exclude(pk__in=shown)
+    firing = alerts.filter(resolved_at=None).exclude(pk__in=shown).order_by("-opened_at", "-id")
+    resolved = alerts.filter(resolved_at__gte=now - _RESOLVED_SHOWN).exclude(pk__in=shown)
     return AlertGroups(needs, list(firing[:LIMIT]), list(resolved.order_by("-resolved_at")[:LIMIT]))
+
+
+def to_acknowledge(wanted: AlertFilter, as_of: datetime) -> QuerySet[Alert]:
+    """What can be acknowledged together: firing, not critical, nobody on it; the oldest first."""
+    alone = Alert.objects.unresolved().filter(acknowledged_at=None, opened_at__lte=as_of)
+    return wanted.of(alone.exclude(severity=Severity.CRITICAL)).order_by("opened_at", "id")
 
 
 def last_resolved() -> Alert | None:
@@ -45,6 +95,12 @@ def find_alert(public_id: str) -> Alert | None:
 def deliveries(alert: Alert) -> Sequence[AlertDelivery]:
     """The messages about it: where to, and whether they arrived; oldest first."""
     return list(alert.deliveries.order_by("id"))
+
+
+def steps_by_people(alert: Alert) -> Sequence[AuditEntry]:
+    """Everything that people did about it, oldest first."""
+    entries = AuditEntry.objects.filter(subject=f"alert:{alert.public_id}").order_by("at", "id")
+    return list(entries[:_STEPS_SHOWN])
 
 
 def similar(alert: Alert, now: datetime) -> Sequence[Alert]:

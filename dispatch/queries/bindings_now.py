@@ -78,6 +78,24 @@ class TierNow:
         return sum(each.is_usable for each in self.bindings)
 
 
+@dataclass(frozen=True, slots=True)
+class LineUp:
+    """Who would be tried first now, and who after that one failed."""
+
+    first: BindingNow
+    second: BindingNow | None
+
+
+def next_in_line(tiers: Iterable[TierNow]) -> LineUp | None:
+    """None where nobody can take work. A supply that is bound in two tiers is not its own successor."""
+    usable = [each for tier in tiers for each in tier.bindings if each.is_usable and each.facts.enabled]
+    if not usable:
+        return None
+    first = usable[0]
+    others = (each for each in usable if each.supply.pk != first.supply.pk)
+    return LineUp(first, next(others, None))
+
+
 def bindings_now(
     model: PublicModel, facts: ModelFacts, parameters: Mapping[str, Any], now: datetime
 ) -> list[TierNow]:

@@ -9,7 +9,7 @@ from django.db.models import Count, Q, QuerySet, Sum
 from django.db.models.functions import TruncDate
 from django.http import QueryDict
 
-from billing.models import CreditEntry, ProviderUsageEntry
+from billing.models import CreditEntry, Customer, ProviderUsageEntry
 from catalog.models import Supply
 from dispatch.models import Attempt
 from dispatch.queries.days import Days
@@ -55,7 +55,7 @@ def lines(wanted: BookFilter, days: Days) -> QuerySet[Any]:
 def _of_customers(wanted: BookFilter) -> QuerySet[CreditEntry]:
     rows = CreditEntry.objects.select_related("customer")
     if wanted.customer:
-        rows = rows.filter(customer__public_id=wanted.customer)
+        rows = rows.filter(customer__in=_customers(wanted))
     return rows.filter(job=wanted.job) if wanted.job else rows
 
 
@@ -75,7 +75,12 @@ def _attempts_of(wanted: BookFilter) -> QuerySet[Attempt] | None:
     attempts = Attempt.objects.all()
     if wanted.job:
         attempts = attempts.filter(job__public_id=wanted.job)
-    return attempts.filter(job__customer__public_id=wanted.customer) if wanted.customer else attempts
+    return attempts.filter(job__customer__in=_customers(wanted)) if wanted.customer else attempts
+
+
+def _customers(wanted: BookFilter) -> list[int]:
+    """Row ids: so the planner knows how many lines they have."""
+    return list(Customer.objects.filter(public_id=wanted.customer).values_list("pk", flat=True))
 
 
 def jobs_of(rows: Sequence[Line]) -> Mapping[str, str]:

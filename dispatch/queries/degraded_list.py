@@ -3,6 +3,7 @@
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from typing import Final
 
 from django.db.models import Q, QuerySet
 from django.http import QueryDict
@@ -11,7 +12,8 @@ from billing.models import CreditEntry
 from dispatch.models import Job
 from dispatch.queries.cuts import Cursor, Cut, cut
 from dispatch.queries.days import Days
-from dispatch.queries.needs import CAP
+
+CAP: Final = 2_000  # jobs that the groups are counted from
 
 
 @dataclass(frozen=True, slots=True)

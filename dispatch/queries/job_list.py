@@ -1,60 +1,20 @@
-"""The list of jobs: filtered, newest first, cut by a cursor that is the id of a row."""
+"""The list of jobs: newest first, cut by a cursor that is the id of a row."""
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
-from django.db.models import Prefetch, Q, QuerySet
-from django.http import QueryDict
+from django.db.models import Exists, OuterRef, Prefetch, Q, QuerySet
 
 from billing.models import Customer
-from catalog.models import Modality, PublicModel
-from dispatch.lifecycle import FINAL_JOB_STATES, JobState
+from catalog.models import AdminState, PublicModel, Supply, SupplyBinding
+from dispatch.lifecycle import FINAL_JOB_STATES
 from dispatch.models import Attempt, Job
+from dispatch.queries.job_filter import JobFilter, matching
 
-PAGE_SIZES = (50, 100, 200)
+MOST_EXPORTED = 10_000
 _CHOICES_LIMIT = 200  # of customers in the filter; more are found by their id
-
-
-@dataclass(frozen=True, slots=True)
-class JobFilter:
-    """What the address asks for; values that don't exist are dropped."""
-
-    states: tuple[str, ...] = ()
-    model: str = ""  # slug
-    modality: str = ""
-    customer: str = ""  # public id
-    older: str = ""  # public id of the job before whose row the page begins
-    newer: str = ""
-    size: int = PAGE_SIZES[0]
-
-    @property
-    def is_empty(self) -> bool:
-        return not (self.states or self.model or self.modality or self.customer)
-
-    def matches(self, job: Job) -> bool:
-        """Whether a row on the screen still belongs there."""
-        return (
-            (not self.states or job.state in self.states)
-            and self.model in ("", job.public_model.slug)
-            and self.modality in ("", job.modality)
-            and self.customer in ("", job.customer.public_id)
-        )
-
-
-def parse_filter(query: QueryDict) -> JobFilter:
-    size = query.get("size", "")
-    modality = query.get("modality", "")
-    return JobFilter(
-        states=tuple(state for state in query.getlist("state") if state in set(JobState)),
-        model=query.get("model", "")[:80],
-        modality=modality if modality in Modality.values else "",
-        customer=query.get("customer", "")[:40],
-        older=query.get("older", "")[:40],
-        newer=query.get("newer", "")[:40],
-        size=int(size) if size in map(str, PAGE_SIZES) else PAGE_SIZES[0],
-    )
 
 
 @dataclass(frozen=True)
@@ -81,10 +41,10 @@ class JobPage:
 
 def job_page(wanted: JobFilter, now: datetime) -> JobPage:
     """At most `wanted.size` rows. Four queries: cursor, jobs, attempts, estimate."""
-    matching = _matching(wanted)
-    jobs, more = _cut(matching, wanted)
+    found = matching(wanted, now)
+    jobs, more = _cut(found, wanted)
     older, newer = _cursors(jobs, more, wanted)
-    about = _estimate(matching, len(jobs)) if older or newer else None
+    about = _estimate(found, len(jobs)) if older or newer else None
     return JobPage([_row(job, now) for job in jobs], older, newer, about)
 
 
@@ -92,36 +52,53 @@ def rows_again(ids: Sequence[str], wanted: JobFilter, now: datetime) -> list[Job
     """The rows that are on a screen, in its order, as they are now; one that no longer matches stays."""
     found = {job.public_id: job for job in _complete(Job.objects.filter(public_id__in=ids))}
     rows = [_row(found[public_id], now) for public_id in ids if public_id in found]
-    return [replace(row, still_matches=wanted.matches(row.job)) for row in rows]
+    return [replace(row, still_matches=wanted.matches(row.job, row.attempts)) for row in rows]
 
 
-def newer_count(first_id: str, wanted: JobFilter) -> int:
+def newest_ids(wanted: JobFilter, as_of: datetime, most: int) -> list[int]:
+    """Of what matches and had been created by then, newest first."""
+    found = matching(wanted, as_of).filter(created_at__lte=as_of)
+    return list(found.order_by("-created_at", "-id").values_list("pk", flat=True)[:most])
+
+
+def ids_of(public_ids: Sequence[str]) -> list[int]:
+    """Newest first."""
+    found = Job.objects.filter(public_id__in=public_ids).order_by("-created_at", "-id")
+    return list(found.values_list("pk", flat=True))
+
+
+def rows_of(ids: Sequence[int], now: datetime) -> list[JobRow]:
+    """Two queries; in the order of `ids`."""
+    found = {job.pk: job for job in _complete(Job.objects.filter(pk__in=ids))}
+    return [_row(found[pk], now) for pk in ids if pk in found]
+
+
+def newer_count(first_id: str, wanted: JobFilter, now: datetime) -> int:
     """How many jobs came since the first row, up to one page of them."""
-    matching = _after(_matching(wanted), first_id)
-    return len(matching.order_by("created_at", "id").values_list("id")[: wanted.size])
+    newer = _after(matching(wanted, now), first_id)
+    return len(newer.order_by("created_at", "id").values_list("id")[: wanted.size])
 
 
 @dataclass(frozen=True)
 class Choices:
     models: Sequence[tuple[str, str]]
     customers: Sequence[tuple[str, str]]
+    supplies: Sequence[str]
 
 
 def filter_choices() -> Choices:
     return Choices(
         models=list(PublicModel.objects.order_by("slug").values_list("slug", "slug")),
         customers=list(Customer.objects.order_by("name").values_list("public_id", "name")[:_CHOICES_LIMIT]),
+        supplies=list(_in_use().order_by("slug").values_list("slug", flat=True)),
     )
 
 
-def _matching(wanted: JobFilter) -> QuerySet[Job]:
-    conditions: Mapping[str, object] = {
-        "state__in": wanted.states,
-        "public_model__slug": wanted.model,
-        "modality": wanted.modality,
-        "customer__public_id": wanted.customer,
-    }
-    return Job.objects.filter(**{name: value for name, value in conditions.items() if value})
+def _in_use() -> QuerySet[Supply]:
+    """Retired ones, off and bound nowhere, are found by their address alone."""
+    is_off = Q(state=AdminState.DISABLED) | Q(channel__state=AdminState.DISABLED)
+    is_bound = Exists(SupplyBinding.objects.filter(supply=OuterRef("pk"), enabled=True))
+    return Supply.objects.filter(~is_off | is_bound)
 
 
 def _complete(jobs: QuerySet[Job]) -> QuerySet[Job]:
@@ -131,16 +108,16 @@ def _complete(jobs: QuerySet[Job]) -> QuerySet[Job]:
     )
 
 
-def _cut(matching: QuerySet[Job], wanted: JobFilter) -> tuple[list[Job], bool]:
+def _cut(found: QuerySet[Job], wanted: JobFilter) -> tuple[list[Job], bool]:
     """The page's jobs, newest first, and whether there are more in its direction."""
     if wanted.newer:
-        ascending = _complete(_after(matching, wanted.newer)).order_by("created_at", "id")
-        found = list(ascending[: wanted.size + 1])
-        return found[: wanted.size][::-1], len(found) > wanted.size
+        ascending = _complete(_after(found, wanted.newer)).order_by("created_at", "id")
+        rows = list(ascending[: wanted.size + 1])
+        return rows[: wanted.size][::-1], len(rows) > wanted.size
     if wanted.older:
-        matching = _before(matching, wanted.older)
-    found = list(_complete(matching).order_by("-created_at", "-id")[: wanted.size + 1])
-    return found[: wanted.size], len(found) > wanted.size
+        found = _before(found, wanted.older)
+    rows = list(_complete(found).order_by("-created_at", "-id")[: wanted.size + 1])
+    return rows[: wanted.size], len(rows) > wanted.size
 
 
 def _cursors(jobs: Sequence[Job], more: bool, wanted: JobFilter) -> tuple[str, str]:
@@ -173,9 +150,9 @@ def _before(jobs: QuerySet[Job], public_id: str) -> QuerySet[Job]:
     return jobs.filter(Q(created_at__lte=created_at) & (Q(created_at__lt=created_at) | Q(id__lt=pk)))
 
 
-def _estimate(matching: QuerySet[Job], shown: int) -> int | None:
+def _estimate(found: QuerySet[Job], shown: int) -> int | None:
     """The planner's guess: a count would read every matching row. None when it is below what is shown."""
-    plan = json.loads(matching.explain(format="json"))
+    plan = json.loads(found.explain(format="json"))
     rows = int(plan[0]["Plan"]["Plan Rows"])
     return rows if rows > shown else None
 

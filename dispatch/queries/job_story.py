@@ -13,6 +13,7 @@ from dispatch.models import Asset, Attempt, Job, ProviderEvent, ProviderJob, Sel
 from dispatch.queries.timeline import AttemptTimes
 
 EVENTS_SHOWN = 200
+_FAILURES = ("rejected", "unknown", "fail", "cannottell", "not_found", "error", "expired", "lost")
 
 
 @dataclass(frozen=True)
@@ -25,6 +26,7 @@ class JobStory:
     usage: Sequence[ProviderUsageEntry]  # what the providers charge us
     credit: Sequence[CreditEntry]  # what the customer pays
     last_change: AuditEntry | None
+    cancelled: AuditEntry | None  # by an operator
 
     @property
     def latest(self) -> Attempt | None:
@@ -48,7 +50,7 @@ def find_job(public_id: str) -> Job | None:
 
 
 def job_story(job: Job) -> JobStory:
-    """Seven queries besides the job's own."""
+    """Eight queries besides the job's own."""
     attempts = list(
         job.attempts.select_related(
             "supply", "channel", "capability_version", "cost_rule_version", "policy", "selection_round"
@@ -58,6 +60,7 @@ def job_story(job: Job) -> JobStory:
     )
     ids = [attempt.public_id for attempt in attempts]
     events = ProviderEvent.objects.filter(attempt__in=attempts).select_related("attempt", "channel")
+    changes = AuditEntry.objects.filter(subject=f"job:{job.public_id}").order_by("-at")
     outputs = Asset.objects.filter(attempt__in=attempts, kind=Asset.Kind.OUTPUT)
     return JobStory(
         job=job,
@@ -69,8 +72,14 @@ def job_story(job: Job) -> JobStory:
             ProviderUsageEntry.objects.filter(attempt__in=ids).select_related("supply").order_by("id")
         ),
         credit=list(CreditEntry.objects.filter(job=job.public_id).order_by("id")),
-        last_change=AuditEntry.objects.filter(subject=f"job:{job.public_id}").order_by("-at").first(),
+        last_change=changes.first(),
+        cancelled=changes.filter(action="cancel job").first() if job.cancel_requested_at else None,
     )
+
+
+def is_failure(event: ProviderEvent) -> bool:
+    """Whether it tells of what went wrong: refused, lost, or ended without a result."""
+    return any(word in event.outcome for word in _FAILURES)
 
 
 def attempt_times(story: JobStory, now: datetime) -> list[AttemptTimes]:

@@ -1,21 +1,30 @@
-"""What waits for a person: the alarms in every header, and the short list of the overview."""
+"""What waits for a person: the alarms in every header, and the lists of the overview."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any, Final
 
 from django.db.models import Min, Q, QuerySet
 
-from catalog.models import AdminState, Channel, PublicModel
+from catalog.models import AdminState, Channel
 from dispatch.lifecycle import UNKNOWN_STATES, JobState
 from dispatch.models import Attempt, Job
-from health.models import Alert
+from dispatch.queries.off_air import off_air
+from health.models import Alert, RefusalRecord
+from health.refusals import FROZEN_AT_REFUSALS
 
 CAP: Final = 10_000  # counting stops here: "10,000+"
 ALARMS_SHOWN: Final = 50
 _WORST_FIRST: Final = ("circuit_open", "probing", "recovering", "degraded", "disabled", "healthy")
 _RECENT: Final = timedelta(hours=1)
+_UNDER_WAY: Final = (
+    JobState.DISPATCHING,
+    JobState.RUNNING,
+    JobState.FETCHING_OUTPUT,
+    JobState.CANCEL_REQUESTED,
+)
+_FROZEN: Final = Q(refusals=None) | Q(refused_at=None) | Q(refusals__gte=FROZEN_AT_REFUSALS)
 
 
 def unacknowledged_critical() -> list[Alert]:
@@ -33,8 +42,8 @@ class ChannelState:
     since: datetime | None
 
 
-@dataclass(frozen=True)
-class Overview:
+@dataclass(frozen=True, slots=True)
+class JobsNow:
     """Counts are capped at CAP. `oldest_waiting_at`: creation of the oldest job that has no attempt yet."""
 
     waiting: int
@@ -42,38 +51,73 @@ class Overview:
     running: int
     finished_lately: int  # in the last hour
     failed_lately: int
-    uncertain: int
-    oldest_uncertain_at: datetime | None
-    saved_not_published: Sequence[PublicModel]
-    channels: Sequence[ChannelState]
 
     @property
     def is_quiet(self) -> bool:
         return not (self.waiting or self.running or self.finished_lately)
 
 
-def overview(now: datetime) -> Overview:
+@dataclass(frozen=True, slots=True)
+class Need:
+    """`kind` is alarm, uncertain, unpublished or frozen. `count` things of it wait for a person, the oldest
+    `since` then; `name` is of the model, where it is about one."""
+
+    kind: str
+    count: int
+    since: datetime | None
+    name: str = ""
+    revision: int = 0
+
+    @property
+    def key(self) -> str:
+        return self.name or self.kind
+
+
+@dataclass(frozen=True)
+class Needs:
+    """The oldest first. `last_incident`: the critical alert that was resolved last, told where nothing is."""
+
+    needs: Sequence[Need]
+    last_incident: Alert | None
+
+
+def jobs_now(now: datetime) -> JobsNow:
+    """Five queries."""
     jobs, recent = Job.objects, Q(finished_at__gte=now - _RECENT)
     waiting = jobs.filter(state=JobState.QUEUED)
-    under_way = (JobState.DISPATCHING, JobState.RUNNING, JobState.FETCHING_OUTPUT, JobState.CANCEL_REQUESTED)
     lately = jobs.filter(created_at__gte=now - 2 * _RECENT)  # the index is on creation
     failed = (JobState.FAILED, JobState.EXPIRED)
-    withdrawn = PublicModel.objects.filter(published=False, published_revision__isnull=False)
-    uncertain = Attempt.objects.filter(state__in=sorted(UNKNOWN_STATES))
-    return Overview(
+    return JobsNow(
         waiting=_capped(waiting),
         oldest_waiting_at=waiting.aggregate(at=Min("created_at"))["at"],
-        running=_capped(jobs.filter(state__in=under_way)),
+        running=_capped(jobs.filter(state__in=_UNDER_WAY)),
         finished_lately=_capped(lately.filter(recent, state=JobState.SUCCEEDED)),
         failed_lately=_capped(lately.filter(recent, state__in=failed)),
-        uncertain=_capped(uncertain),
-        oldest_uncertain_at=uncertain.aggregate(at=Min("created_at"))["at"],
-        saved_not_published=list(withdrawn.order_by("slug")[:20]),
-        channels=_channels(),
     )
 
 
-def _channels() -> list[ChannelState]:
+def needs_now() -> Needs:
+    needs = sorted(_needs(), key=lambda need: (need.since is None, need.since, need.key))
+    resolved = Alert.objects.filter(severity="critical", resolved_at__isnull=False).order_by("-id")
+    return Needs(needs, None if needs else resolved.first())
+
+
+def _needs() -> Iterator[Need]:
+    if alarms := unacknowledged_critical():
+        yield Need("alarm", len(alarms), min(each.opened_at for each in alarms))
+    uncertain = Attempt.objects.filter(state__in=sorted(UNKNOWN_STATES))
+    if count := _capped(uncertain):
+        yield Need("uncertain", count, uncertain.aggregate(at=Min("created_at"))["at"])
+    for each in off_air():
+        # Taken out by a person as it was: that is meant.
+        if not each.is_meant:
+            yield Need("unpublished", 1, each.since, each.model.slug, each.model.revision)
+    frozen = RefusalRecord.objects.filter(_FROZEN, ended_at=None)
+    if count := _capped(frozen):
+        yield Need("frozen", count, frozen.aggregate(at=Min("created_at"))["at"])
+
+
+def channel_states() -> list[ChannelState]:
     """The worst first."""
     rows = Channel.objects.select_related("health").order_by("slug")[:50]
     return sorted(map(_channel_state, rows), key=lambda channel: _WORST_FIRST.index(channel.state))

@@ -15,6 +15,7 @@ from catalog.models import PublicModel, Supply, SupplyBinding
 from catalog.shape import Shape, shape_of
 from dispatch.gate_evidence import examples_of
 from dispatch.models import Attempt
+from dispatch.queries.places import supplies_now
 
 RECOSTED_DAYS: Final = 7
 RECOSTED_ATTEMPTS: Final = 200
@@ -46,9 +47,9 @@ def state_of(version: CostRuleVersion, now: datetime) -> str:
     return "past" if version.effective_to and version.effective_to <= now else "in_force"
 
 
-def price_list(now: datetime) -> list[PriceLine]:
-    """Every supply, by slug. Three queries."""
-    supplies = list(Supply.objects.select_related("channel").order_by("slug"))
+def price_list(now: datetime, with_retired: bool = False) -> list[PriceLine]:
+    """By slug. A retired supply (off, and bound nowhere) has its page all the same."""
+    supplies = [each.row for each in supplies_now(with_retired=with_retired)]
     current = CostRuleVersion.objects.filter(
         Q(effective_to=None) | Q(effective_to__gt=now), cancelled_at=None
     ).select_related("rule")

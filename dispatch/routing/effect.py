@@ -120,6 +120,9 @@ class Effect:
     success_after: float
     assumed: Mapping[str, int]  # supplies whose health and slots of the time nobody recorded
     examples: tuple[str, ...]  # public ids of rounds that changed
+    picks: Mapping[str, int]  # rounds in which the draft chose a supply, by supply
+    quotes_micros: int  # the sum of these rounds' quotes
+    expected_success: float  # the mean of these rounds' estimates
 
     @property
     def cost_difference_micros(self) -> int:
@@ -128,6 +131,12 @@ class Effect:
     @property
     def success_difference(self) -> float:
         return self.success_after - self.success_before
+
+    @property
+    def cost_per_success_micros(self) -> int | None:
+        """What a success would have cost, as far as quotes and estimates say."""
+        successes = self.expected_success * sum(self.picks.values())
+        return round(self.quotes_micros / successes) if successes else None
 
 
 def under(inputs: RoutingInput, draft: Draft, present: Present) -> RoutingInput:
@@ -209,6 +218,7 @@ def summed_up(recorded: int, rounds: Iterable[Replayed], not_replayed: Mapping[s
     replayed = list(rounds)
     changed = [each for each in replayed if each.changed]
     both = [each for each in replayed if each.before.supply and each.after.supply]
+    chosen = [each.after for each in replayed if each.after.supply]
     return Effect(
         recorded=recorded,
         replayed=len(replayed),
@@ -226,6 +236,9 @@ def summed_up(recorded: int, rounds: Iterable[Replayed], not_replayed: Mapping[s
         success_after=_mean([each.after.success for each in both]),
         assumed=dict(Counter(supply for each in replayed for supply in each.assumed)),
         examples=tuple(each.round for each in changed[:EXAMPLES]),
+        picks=dict(Counter(each.name for each in chosen).most_common()),
+        quotes_micros=sum(each.quote for each in chosen),
+        expected_success=_mean([each.success for each in chosen]),
     )
 
 

@@ -5,6 +5,7 @@ that same commit. No provider is called here. A second attempt, or a job whose o
 due by its `next_action_at` and goes before the queue: it had its turn there."""
 
 import logging
+from collections.abc import Collection
 from datetime import datetime, timedelta
 
 from django.conf import settings
@@ -13,11 +14,13 @@ from django.db import DatabaseError, transaction
 from dispatch import queue
 from dispatch.live_catalogue import live_catalogue
 from dispatch.models import Job
+from dispatch.queue_heads import in_flight
+from dispatch.queue_state import TENANT_LIMIT
 from dispatch.scan_turn import scan_turn
 from dispatch.selection_facts import read_facts
 from dispatch.services import raise_alerts
 from dispatch.services.expire_parked import expire_parked
-from dispatch.services.look_at_job import Batch, Look, Seen, Unplaceable, look_at_job
+from dispatch.services.look_at_job import Batch, Look, Seen, Unplaceable, ends_at_sight, look_at_job
 from dispatch.services.serve_queue import serve_queue
 from dispatch.services.write_batch import begin_batch, locked_jobs, write_batch
 from dispatch.unknown_slots import unknown_slots
@@ -85,10 +88,16 @@ def look_at_due(now: datetime) -> int:
         batch.counts = begin_batch(models).counts
         contents = {job.content_fingerprint for job in jobs.values() if job.content_fingerprint}
         facts = read_facts(catalogue, models.values(), contents, now)
+        room = _room(jobs.values())
         for job in (jobs[pk] for pk in ids if pk in jobs):
+            if room[job.customer_id] <= 0 and not job.attempts.all():
+                if not ends_at_sight(job, batch, now):
+                    batch.waits_alone(job, {"outcome": TENANT_LIMIT}, now + WAIT)
+                continue
             try:
                 look = look_at_job(job, models[job.public_model_id], facts, batch, now)
                 _conclude(job, look, batch, now)
+                room[job.customer_id] -= look.seen is Seen.STARTS
             except DatabaseError:
                 raise  # of the whole transaction, whatever the job
             except Exception as error:
@@ -98,6 +107,12 @@ def look_at_due(now: datetime) -> int:
         slots = unknown_slots(catalogue, models.values(), facts.occupancy)
         raise_alerts.unknown_slots_full(slots, now)
     return len(batch.attempts)
+
+
+def _room(jobs: Collection[Job]) -> dict[int, int]:
+    """How many more each customer may have in flight. A second attempt does not ask: its job had begun."""
+    taken = in_flight({job.customer_id for job in jobs})
+    return {job.customer_id: job.customer.max_in_flight - taken.get(job.customer_id, 0) for job in jobs}
 
 
 def _conclude(job: Job, look: Look, batch: Batch, now: datetime) -> None:

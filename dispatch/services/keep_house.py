@@ -9,9 +9,13 @@ from dispatch.live_catalogue import live_catalogue
 from dispatch.models import Occupancy
 from dispatch.services import raise_alerts
 from dispatch.services.answer_once import forget_receipts
+from dispatch.services.count_hours import count_hours
+from dispatch.services.end_publication_watches import end_publication_watches
 from dispatch.services.end_revoked import end_revoked
 from dispatch.services.expire_outputs import expire_outputs
+from dispatch.services.forget_lots import forget_lots
 from dispatch.services.measure_times import measure_times
+from dispatch.services.note_peaks import note_peaks
 from dispatch.services.recount import recount
 from dispatch.services.resolve_ended import resolve_ended
 from dispatch.services.right_queue import right_queue
@@ -69,8 +73,12 @@ def _trim_rejected_callbacks(_now: datetime) -> None:
 CHORES = (
     _recount,
     _right_queue,
+    forget_lots,
     end_revoked,
     measure_times,
+    note_peaks,
+    count_hours,
+    end_publication_watches,
     end_outlived_refusals,
     watch_publication,
     forget_receipts,

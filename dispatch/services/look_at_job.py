@@ -112,11 +112,7 @@ class Batch:
 
 def look_at_job(job: Job, model: ServedModel, facts: SelectionFacts, batch: Batch, now: datetime) -> Look:
     """A job that starts or ends is in `batch` afterwards; what to do with one that waits is the caller's."""
-    if not is_usable(job.api_key, now):
-        batch.end(job, lambda: end_job(job, ACCESS_REVOKED, now))
-        return Look(Seen.ENDS)
-    if job.cancel_requested_at is not None or now >= job.dispatch_deadline_at:
-        batch.end(job, lambda: refresh_job(job, now))
+    if ends_at_sight(job, batch, now):
         return Look(Seen.ENDS)
     if not model.is_open:
         return Look(Seen.CLOSED, "model_not_published")
@@ -136,6 +132,17 @@ def look_at_job(job: Job, model: ServedModel, facts: SelectionFacts, batch: Batc
     if inputs.job.attempt == 1:
         count.number += 1
     return Look(Seen.STARTS, inputs=inputs, decision=decision)
+
+
+def ends_at_sight(job: Job, batch: Batch, now: datetime) -> bool:
+    """Whether the guard ends the job before any supply is looked at."""
+    if not is_usable(job.api_key, now):
+        batch.end(job, lambda: end_job(job, ACCESS_REVOKED, now))
+        return True
+    if job.cancel_requested_at is not None or now >= job.dispatch_deadline_at:
+        batch.end(job, lambda: refresh_job(job, now))
+        return True
+    return False
 
 
 def _nobody(

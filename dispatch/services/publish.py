@@ -12,6 +12,7 @@ from dispatch.gate_evidence import gather
 from dispatch.gates import Gate, judge
 from dispatch.models import RefusedMeanwhile
 from dispatch.services.advance import wake_dispatcher
+from dispatch.services.begin_publication_watch import begin_publication_watch
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +62,7 @@ def review(model: PublicModel, now: datetime) -> list[Gate]:
 
 
 def _open(row: PublicModel, actor: Actor, now: datetime) -> None:
-    before = _publication(row)
+    before, served_before = _publication(row), row.published_revision
     row.enabled = row.published = True
     row.published_revision = row.revision
     row.save(update_fields=["enabled", "published", "published_revision", "updated_at"])
@@ -69,6 +70,7 @@ def _open(row: PublicModel, actor: Actor, now: datetime) -> None:
     record(
         actor.name, actor.source, "publish model", f"model:{row.public_id}", before, _publication(row), now
     )
+    begin_publication_watch(row, served_before, actor.name, now)
     bump_revision()
     wake_dispatcher()  # for what waited for it
 

@@ -46,7 +46,7 @@ def replay_effect(draft: ModelFacts | ModelRevision, now: datetime, most: int = 
     Raises CatalogueError for an unknown policy or rule, and PolicyError."""
     revised = _revised(draft) if isinstance(draft, ModelRevision) else _drafted(draft)
     rounds = SelectionRound.objects.filter(
-        job__public_model__slug=revised.model.slug, job__created_at__gt=now - WINDOW
+        job__public_model__slug=revised.model.slug, job__created_at__gt=now - WINDOW, created_at__lte=now
     )
     newest = list(rounds.select_related("job").order_by("-job__created_at", "-job_id", "-number")[:most])
     run = _Run(revised, newest, live_catalogue(now), now)

@@ -162,9 +162,9 @@ def listed(codes: Sequence[str], family: str) -> str:
 
 
 @register.filter
-def of(values: Mapping[str, Any], key: str) -> Any:
-    """The value of a key that only the template knows."""
-    return values.get(key)
+def of(values: Mapping[Any, Any] | None, key: Any) -> Any:
+    """The value of a key that only the template knows; None also where there are no values."""
+    return values.get(key) if values else None
 
 
 @register.filter

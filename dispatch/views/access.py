@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Mapping
 from functools import wraps
-from typing import Final
+from typing import Final, NoReturn
 
 from django.contrib.auth.models import AnonymousUser, User
 from django.contrib.auth.views import redirect_to_login
@@ -19,6 +19,8 @@ MATRIX: Final[Mapping[str, frozenset[str]]] = {
     "acknowledge": frozenset({"operator", "admin"}),
     "edit": frozenset({"operator", "admin"}),  # models, bindings, policies, supplies, channels
     "settle": frozenset({"operator", "admin"}),  # uncertain attempts, refusals
+    "stop": frozenset({"operator", "admin"}),  # a customer's job
+    "try": frozenset({"operator", "admin"}),  # a supply by a paid call, a circuit before its time
     "publish": frozenset({"publisher", "admin"}),
     "withdraw": frozenset({"operator", "publisher", "admin"}),
     "price": frozenset({"finance", "admin"}),  # cost rules, bills
@@ -72,8 +74,7 @@ def requires(action: str) -> Callable[[View], View]:
             if not request.user.is_authenticated:
                 return redirect_to_login(request.get_full_path())
             if not roles_of(request.user) & allowed:
-                _audit_refusal(request, action)
-                raise PermissionDenied(action)
+                refuse(request, action)
             response = view(request, *args, **kwargs)
             if isinstance(response, HttpResponse):
                 response.headers.setdefault("Cache-Control", "no-store")
@@ -83,6 +84,12 @@ def requires(action: str) -> Callable[[View], View]:
         return guarded
 
     return decorate
+
+
+def refuse(request: HttpRequest, action: str) -> NoReturn:
+    """For a part of a form that needs more than its view does."""
+    _audit_refusal(request, action)
+    raise PermissionDenied(action)
 
 
 def _audit_refusal(request: HttpRequest, action: str) -> None:

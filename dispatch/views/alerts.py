@@ -11,24 +11,43 @@ from django.views.decorators.http import require_POST, require_safe
 from catalog.audit import Actor, record
 from dispatch.queries import alert_list
 from dispatch.queries.search import find
+from dispatch.services import own_alert
+from dispatch.services.acknowledge_alerts import MOST
 from dispatch.templatetags.console import clock_text
+from dispatch.views import alert_words
+from dispatch.views import vocabulary as words
 from dispatch.views.access import requires
+from dispatch.views.alert_bulk import NOTE_LENGTH
+from dispatch.views.bulk import filter_of, ticked_of, with_moment
 from dispatch.views.session import local_next
 from dispatch.views.shell import answer_beat, page
 from health.alerts import acknowledge
 from health.models import Alert
 from health.services.redeliver import redeliver
 
-NOTE_LENGTH = 500
-
 
 @require_safe
 @requires("read")
 def alerts(request: HttpRequest) -> HttpResponse:
     now = timezone.now()
-    groups = alert_list.alert_groups(now)
+    wanted = alert_list.parse_filter(request.GET)
+    groups = alert_list.alert_groups(now, wanted)
     last = alert_list.last_resolved() if groups.all_quiet else None
-    context = {"groups": groups, "last_resolved": last, "hide_strips": True}
+    together = [alert for alert in groups.firing if alert.severity != "critical"]
+    query = filter_of(request.GET)
+    context = {
+        "groups": groups,
+        "last_resolved": last,
+        "hide_strips": True,
+        "wanted": wanted,
+        "codes": sorted(words.ALERTS.items(), key=lambda each: str(each[1])),
+        "severities": words.SEVERITIES.items(),
+        "active": alert_words.active(request.GET, wanted),
+        "ticked": ticked_of(request.GET, MOST),
+        "can_be_ticked": bool(together),
+        "unacknowledged": sum(alert.acknowledged_at is None for alert in together),
+        "matching": "&".join(filter(None, (query, with_moment(now)))),
+    }
     return page(request, "console/alerts.html", context, now)
 
 
@@ -42,6 +61,7 @@ def alert(request: HttpRequest, alert_id: str) -> HttpResponse:
         "similar": alert_list.similar(found, now),
         "evidence": _evidence(found),
         "deliveries": alert_list.deliveries(found),
+        "steps": alert_list.steps_by_people(found),
         "hide_strips": True,
         "note_length": NOTE_LENGTH,
     }
@@ -62,6 +82,25 @@ def acknowledge_alert(request: HttpRequest, alert_id: str) -> HttpResponse:
     found.refresh_from_db()
     messages.info(request, _acknowledged(found, first))
     return redirect(local_next(request, "alert", found.public_id))
+
+
+@require_POST
+@requires("acknowledge")
+def own(request: HttpRequest, alert_id: str) -> HttpResponse:
+    """Takes it over, gives it back, or notes something on it, as the pressed button says."""
+    found, now = _found(alert_id), timezone.now()
+    actor, wish = Actor(request.user.get_username(), "console"), request.POST.get("do", "")
+    note = request.POST.get("note", "").strip()[:NOTE_LENGTH]
+    said = _("Nothing was changed.")
+    if wish == "take_over" and own_alert.take_over(found.pk, actor=actor, now=now):
+        said = _("You are on it now.")
+    elif wish == "unacknowledge" and own_alert.unacknowledge(found.pk, actor=actor, now=now):
+        said = _("It is not acknowledged any more.")
+    elif wish == "note" and note:
+        own_alert.note_on_alert(found.pk, note, actor=actor, now=now)
+        said = _("Noted.")
+    messages.info(request, said)
+    return redirect("alert", found.public_id)
 
 
 @require_POST

@@ -14,10 +14,12 @@ from django.views.decorators.http import require_POST, require_safe
 from catalog.audit import Actor
 from dispatch.drafting.reading import whole_number
 from dispatch.queries.capacity_now import capacity_now, find_limited
+from dispatch.queries.fullness import fullness
 from dispatch.services.answer_once import answer_once
 from dispatch.services.change_limit import Limited, StaleLimit, change_limit, limit_of
 from dispatch.views.access import requires
 from dispatch.views.confirm import confirm_token, confirmed
+from dispatch.views.panels import panel
 from dispatch.views.shell import page
 
 _CHANGE: Final = "change limit"
@@ -29,7 +31,9 @@ MOST: Final = 1_000_000  # slots
 @requires("read")
 def capacity(request: HttpRequest) -> HttpResponse:
     now = timezone.now()
-    return page(request, "console/capacity/now.html", {"found": capacity_now(now)}, now)
+    found = capacity_now(now)
+    how_full = panel("fullness", lambda: fullness(found.channels, found.groups, now), now)
+    return page(request, "console/capacity/now.html", {"found": found, "fullness": how_full}, now)
 
 
 @require_safe

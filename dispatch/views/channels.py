@@ -10,13 +10,16 @@ from django.http import Http404, HttpRequest, HttpResponse
 from django.utils import timezone
 from django.views.decorators.http import require_safe
 
+from catalog.models import Channel, Supply
 from dispatch.queries.channel_story import ChannelStory, channel_story
+from dispatch.queries.fullness import fullness
 from dispatch.queries.health_log import named
 from dispatch.queries.places import ChannelNow, Circuit, channels_now
 from dispatch.views.access import requires
+from dispatch.views.panels import panel
 from dispatch.views.rows import as_shown
 from dispatch.views.shell import is_beat, page
-from health.circuit import SUCCESSES_TO_RECOVER
+from health.circuit import SUCCESSES_TO_RECOVER, State
 
 _ROAD: Final = (("probing", 0), ("recovering", 2), ("recovering", 3), ("recovering", 4), ("healthy", 5))
 
@@ -54,12 +57,20 @@ def channel(request: HttpRequest, slug: str) -> HttpResponse:
         "channel": story.now,
         "row": story.row,
         "road": road_of(story.now.circuit),
+        "fullness": panel("fullness", lambda: fullness([story.now], [], now), now),
         "event_lines": named(story.events),
         "expires_in_days": (expires - now.date()).days if expires else None,
         "warn_days": settings.ALERT_CREDENTIAL_DAYS,
         "successes_needed": SUCCESSES_TO_RECOVER,
+        "can_probe": _is_open(story.row) or any(_is_open(each.row) for each in story.now.supplies),
     }
     return page(request, "console/channels/channel.html", context, now)
+
+
+def _is_open(row: Channel | Supply) -> bool:
+    """Its own circuit, whatever the channel's or an administrator's word."""
+    health = getattr(row, "health", None)
+    return health is not None and health.state == State.CIRCUIT_OPEN
 
 
 def found_channel(slug: str, now: datetime) -> ChannelStory:

@@ -8,13 +8,14 @@ from django.views.decorators.http import require_POST, require_safe
 
 from catalog.audit import record
 from dispatch.lifecycle import FINAL_JOB_STATES
-from dispatch.models import Asset, Job
+from dispatch.models import Asset, Job, ProviderEvent
 from dispatch.queries import job_story
 from dispatch.queries.maintenances import maintenances_then
 from dispatch.queries.timeline import timeline
 from dispatch.queries.waiting_job import waiting_of
 from dispatch.views.access import requires
 from dispatch.views.explanation import explained
+from dispatch.views.model_choice import model_choice_of
 from dispatch.views.request_words import facts_of
 from dispatch.views.shell import is_beat, page
 
@@ -69,6 +70,14 @@ def _found(job_id: str) -> Job:
     return job
 
 
+def _events(request: HttpRequest, story: job_story.JobStory) -> list[tuple[int, ProviderEvent]]:
+    """By their number: all of them, or only those that tell of a failure."""
+    numbered = enumerate(story.events, start=1)
+    if request.GET.get("events") != "failures":
+        return list(numbered)
+    return [(number, event) for number, event in numbered if job_story.is_failure(event)]
+
+
 def _job_page(request: HttpRequest, job: Job, content: object) -> HttpResponse:
     now = timezone.now()
     story = job_story.job_story(job)
@@ -81,6 +90,10 @@ def _job_page(request: HttpRequest, job: Job, content: object) -> HttpResponse:
         "timeline": timeline(job.created_at, job_story.attempt_times(story, now), now),
         "rounds": [explained(each, story.attempts, out[each.pk]) for each in story.rounds],
         "asked": facts_of(job.request),
+        "choice": model_choice_of(job),
+        "failures_only": request.GET.get("events") == "failures",
+        "shown_events": _events(request, story),
+        "page_address": request.build_absolute_uri(request.path),
         "waiting": waiting_of(job, now),
     }
     return page(request, "console/job.html", context, now)

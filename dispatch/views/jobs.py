@@ -6,23 +6,27 @@ from typing import Any
 
 from django.http import HttpRequest, HttpResponse, QueryDict
 from django.utils import timezone
+from django.utils.translation import gettext as _
 from django.views.decorators.http import require_safe
 
+from billing.models import Customer
 from dispatch.lifecycle import JobState
-from dispatch.queries import job_list
-from dispatch.queries.job_list import JobFilter
-from dispatch.views import vocabulary
+from dispatch.queries import job_filter, job_list
+from dispatch.queries.job_filter import JobFilter
+from dispatch.views import job_words
+from dispatch.views import vocabulary as words
 from dispatch.views.access import requires
+from dispatch.views.bulk import filter_of, with_moment
+from dispatch.views.listing import Word, query_without
+from dispatch.views.rows import rows_on_screen
 from dispatch.views.shell import is_beat, page
-
-_ROWS_HEADER = "Console-Rows"
 
 
 @require_safe
 @requires("read")
 def jobs(request: HttpRequest) -> HttpResponse:
     now = timezone.now()
-    wanted = job_list.parse_filter(request.GET)
+    wanted = job_filter.parse_filter(request.GET)
     context = _beat(request, wanted, now) if is_beat(request) else _whole(request, wanted, now)
     return page(request, "console/jobs.html", context, now)
 
@@ -35,48 +39,59 @@ def _whole(request: HttpRequest, wanted: JobFilter, now: datetime) -> Mapping[st
         "rows": shown.rows,
         "page": shown,
         "choices": choices,
-        "states": [(state, vocabulary.JOB_STATES[state]) for state in JobState],
-        "sizes": job_list.PAGE_SIZES,
-        "active": _active(request.GET, wanted, dict(choices.customers)),
-        "keep": _query(request.GET, drop=("older", "newer")),
+        "states": [(state, words.JOB_STATES[state]) for state in JobState],
+        "spans": [(span, job_words.JOB_SPANS[span]) for span in job_filter.SPANS],
+        "had": [(name, job_words.JOB_HAD[name]) for name in job_filter.HAD],
+        "looked_at": job_filter.LOOKED_AT,
+        "sizes": job_filter.PAGE_SIZES,
+        "active": active(request.GET, wanted, dict(choices.customers)),
+        "keep": query_without(request.GET),
+        "matching": "&".join(filter(None, (filter_of(request.GET), with_moment(now)))),
         "settled": job_list.is_settled(shown.rows),
     }
 
 
 def _beat(request: HttpRequest, wanted: JobFilter, now: datetime) -> Mapping[str, Any]:
     """The rows that are on the screen, in place; and how many came since."""
-    ids = request.headers.get(_ROWS_HEADER, "").split(",")[: max(job_list.PAGE_SIZES)]
-    rows = job_list.rows_again(ids, wanted, now)
+    rows = job_list.rows_again(rows_on_screen(request)[: max(job_filter.PAGE_SIZES)], wanted, now)
     on_top = bool(rows) and not (wanted.older or wanted.newer)
     return {
         "wanted": wanted,
         "rows": rows,
-        "arrived": job_list.newer_count(rows[0].job.public_id, wanted) if on_top else 0,
+        "arrived": job_list.newer_count(rows[0].job.public_id, wanted, now) if on_top else 0,
     }
 
 
-def _active(query: QueryDict, wanted: JobFilter, customers: Mapping[str, str]) -> list[tuple[str, str]]:
+def active(query: QueryDict, wanted: JobFilter, customers: Mapping[str, str] | None = None) -> list[Word]:
     """Each filter in words, with the query string that is without it."""
     found = [
-        (str(vocabulary.JOB_STATES[state]), _query(query, without=("state", state)))
+        (words.word(words.JOB_STATES, state), query_without(query, value=("state", state)))
         for state in wanted.states
     ]
+    customer = (customers or {}).get(wanted.customer) or _name_of(wanted.customer)
     for name, text in (
         ("model", wanted.model),
-        ("modality", str(vocabulary.MODALITIES.get(wanted.modality, ""))),
-        ("customer", customers.get(wanted.customer, wanted.customer)),
+        ("modality", words.word(words.MODALITIES, wanted.modality)),
+        ("customer", customer),
+        ("supply", wanted.supply),
+        ("since", words.word(job_words.JOB_SPANS, wanted.since)),
+        ("excluded", _excluded_said(wanted.excluded)),
     ):
         if text:
-            found.append((text, _query(query, drop=(name,))))
+            found.append((text, query_without(query, name)))
+    found += [
+        (words.word(job_words.JOB_HAD, had), query_without(query, value=("had", had))) for had in wanted.had
+    ]
     return found
 
 
-def _query(query: QueryDict, drop: tuple[str, ...] = (), without: tuple[str, str] | None = None) -> str:
-    """The query string less some keys, or less one value of a key. A changed filter drops the cursor."""
-    copy = query.copy()
-    for name in ("older", "newer", *drop):
-        copy.pop(name, None)
-    if without:
-        name, value = without
-        copy.setlist(name, [each for each in copy.getlist(name) if each != value])
-    return copy.urlencode()
+def _excluded_said(supply: str) -> str:
+    return _("%(supply)s excluded") % {"supply": supply} if supply else ""
+
+
+def _name_of(customer: str) -> str:
+    """Of one whom the list of choices does not hold."""
+    if not customer:
+        return ""
+    names = Customer.objects.filter(public_id=customer).values_list("name", flat=True)
+    return names.first() or customer

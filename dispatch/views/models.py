@@ -1,5 +1,7 @@
 """Public models: what customers ask for, how each stands, and who supplies it in which order."""
 
+from collections.abc import Iterable
+
 from django.http import Http404, HttpRequest, HttpResponse
 from django.utils import timezone
 from django.views.decorators.http import require_safe
@@ -7,11 +9,15 @@ from django.views.decorators.http import require_safe
 from catalog.models import AuditEntry, PublicModel
 from dispatch.catalogue.repository import saved_model_facts
 from dispatch.models import WorkingCopy
-from dispatch.queries.bindings_now import bindings_now
+from dispatch.queries.bindings_now import TierNow, bindings_now, next_in_line
+from dispatch.queries.hours import days_of_models, picks_of
 from dispatch.queries.model_list import demand_for, model_lines, state_of
 from dispatch.queries.off_air import off_air
+from dispatch.queries.publication_watches import is_watched
+from dispatch.queries.success import success_of
 from dispatch.views.access import requires
 from dispatch.views.model_words import policy_facts
+from dispatch.views.panels import panel
 from dispatch.views.shell import page
 
 
@@ -19,7 +25,8 @@ from dispatch.views.shell import page
 @requires("read")
 def models(request: HttpRequest) -> HttpResponse:
     now = timezone.now()
-    return page(request, "console/models/list.html", {"lines": model_lines(now)}, now)
+    context = {"lines": model_lines(now), "days": panel("days", lambda: days_of_models(now), now)}
+    return page(request, "console/models/list.html", context, now)
 
 
 @require_safe
@@ -29,12 +36,17 @@ def model(request: HttpRequest, slug: str) -> HttpResponse:
     row = find_model(slug)
     facts = saved_model_facts(row)
     closed = off_air(slug)
+    tiers = bindings_now(row, facts, row.policy.parameters, now)
     context = {
         "model": row,
         "facts": facts,
         "state": state_of(row),
         "off_air": closed[0] if closed else None,
-        "tiers": bindings_now(row, facts, row.policy.parameters, now),
+        "tiers": tiers,
+        "line_up": next_in_line(tiers),
+        "picks": panel("picks", lambda: picks_of(row, now), now),
+        "success": panel("success", lambda: success_of(_supplies(tiers), now), now),
+        "is_watched": is_watched(row, now),
         "demand": demand_for(row, now),
         "policy": policy_facts(row.policy.parameters),
         "order": row.policy.parameters.get("order", "stable_first"),
@@ -43,6 +55,10 @@ def model(request: HttpRequest, slug: str) -> HttpResponse:
         "last_change": last_change(row),
     }
     return page(request, "console/models/model.html", context, now)
+
+
+def _supplies(tiers: Iterable[TierNow]) -> set[int]:
+    return {each.supply.pk for tier in tiers for each in tier.bindings}
 
 
 def find_model(slug: str) -> PublicModel:

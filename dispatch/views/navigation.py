@@ -42,8 +42,14 @@ SECTIONS: Final = (
     Section(
         _("Now"),
         (
-            Page("overview", _("Overview"), "o"),
-            Page("alerts", _("Alerts"), "a", ("alert",), lambda shell: len(shell["alarms"])),
+            Page("overview", _("Overview"), "o", ("overview_charts", "overview_changes")),
+            Page(
+                "alerts",
+                _("Alerts"),
+                "a",
+                ("alert", "acknowledge_matching"),
+                lambda shell: len(shell["alarms"]),
+            ),
             Page("dispatch", _("Dispatch"), "d"),
         ),
     ),
@@ -56,6 +62,8 @@ SECTIONS: Final = (
                 "m",
                 (
                     "model",
+                    "model_picks",
+                    "publication",
                     "edit_model",
                     "review_model",
                     "keep_edit",
@@ -68,8 +76,16 @@ SECTIONS: Final = (
                 ),
                 lambda shell: len(shell["off_air"]),
             ),
-            Page("supplies", _("Supplies"), "s", ("supply", "switch_supply")),
-            Page("channels", _("Channels"), "c", ("channel", "maintenance")),
+            Page(
+                "supplies",
+                _("Supplies"),
+                "s",
+                (
+                    *("supply", "supply_seen", "supply_costs", "switch_supply"),
+                    *("new_supply", "supply_step", "keep_supply_step", "try_supply", "try_supply_now"),
+                ),
+            ),
+            Page("channels", _("Channels"), "c", ("channel", "maintenance", "probe", "probe_now")),
             Page("health", _("Health"), "h", ("health_events", "health_event")),
             Page("capacity", _("Capacity"), "y", ("limit",)),
             Page("simulator", _("Simulator"), "i"),
@@ -78,7 +94,7 @@ SECTIONS: Final = (
     Section(
         _("Work"),
         (
-            Page("jobs", _("Jobs"), "j", ("job", "round")),
+            Page("jobs", _("Jobs"), "j", ("job", "round", "export_jobs", "cancel_job")),
             Page(
                 "uncertain",
                 _("Uncertain attempts"),

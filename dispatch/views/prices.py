@@ -46,7 +46,9 @@ _STARTS: Final = (_NOW, _MONDAY, _AT)
 @in_reporting_zone
 def prices(request: HttpRequest) -> HttpResponse:
     now = timezone.now()
-    return page(request, "console/prices/list.html", {"lines": queries.price_list(now)}, now)
+    with_retired = request.GET.get("retired") == "1"
+    context = {"lines": queries.price_list(now, with_retired), "with_retired": with_retired}
+    return page(request, "console/prices/list.html", context, now)
 
 
 @require_safe
@@ -107,7 +109,7 @@ def review_price(request: HttpRequest, slug: str) -> HttpResponse:
         start = _start(typed, now)
         present = _check(supply, document, start, now)
     except FormError as error:
-        return _form(request, supply, texts, typed, [(error.field, _said(error.field))], now, status=422)
+        return _form(request, supply, texts, typed, [(error.field, fault_said(error.field))], now, status=422)
     except PriceClash as clash:
         return _form(request, supply, texts, typed, [("start", _clash(clash))], now, status=422)
     subject = _subject(supply, document, start)
@@ -185,7 +187,7 @@ def _form(
     return render(request, "console/prices/new.html", context, status=status)
 
 
-def _said(field: str) -> str:
+def fault_said(field: str) -> str:
     told = {
         "unit-same": _("Nothing differs from the version that applies until then."),
         "unit": _("The unit price is an amount such as 0.05, or there are whole prices."),
@@ -252,7 +254,7 @@ def schedule(request: HttpRequest, slug: str) -> HttpResponse:
     except PriceClash as clash:
         said, field = _clash(clash), "start"
     except CatalogueError:
-        said, field = _said("start_at"), "start_at"
+        said, field = fault_said("start_at"), "start_at"
     typed = {"start": _AT, "start_at": ""}
     return _form(request, supply, price_form.texts_of(document), typed, [(field, said)], now, status=409)
 

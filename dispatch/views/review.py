@@ -23,6 +23,7 @@ from dispatch.gates import Gate
 from dispatch.queries.bindings_now import bindings_now
 from dispatch.queries.drafts import Edit, Version, edit_of
 from dispatch.queries.model_list import demand_for
+from dispatch.queries.publication_watches import watches_of
 from dispatch.services.answer_once import answer_once
 from dispatch.services.edit_model import discard_working_copy
 from dispatch.services.preflight import preflight
@@ -192,5 +193,6 @@ def _effect(edit: Edit, now: datetime) -> dict[str, Any]:
         "effect": found,
         "share": found.changed / found.replayed if found.replayed else 0.0,
         "unchanged": found.replayed - found.changed,
+        "past": [each for each in watches_of(edit.model) if each.compared.share_error is not None],
         "currency": draft.parameters.get("currency", "USD"),
     }

@@ -14,6 +14,7 @@ from catalog.audit import Actor
 from catalog.exceptions import CatalogueError, StaleRevision
 from catalog.models import ModelRevision, PublicModel
 from dispatch.queries.drafts import Version, kept_version
+from dispatch.queries.publication_watches import by_revision
 from dispatch.queries.revisions import revision_lines
 from dispatch.services.answer_once import answer_once
 from dispatch.services.publish import GateReport
@@ -25,7 +26,7 @@ from dispatch.views.differences import changed_fields, differences
 from dispatch.views.models import find_model, last_change
 from dispatch.views.review import failing_first
 
-_REVERT: Final = "revert"
+REVERT: Final = "revert"
 
 
 @require_safe
@@ -35,7 +36,12 @@ def revisions(request: HttpRequest, slug: str) -> HttpResponse:
     older, newer = (request.GET.get(name, "") for name in ("older", "newer"))
     if older.isdecimal() and newer.isdecimal():
         return redirect("difference", slug, int(older), int(newer))
-    context = {"model": row, "lines": revision_lines(row), "last_change": last_change(row)}
+    context = {
+        "model": row,
+        "lines": revision_lines(row),
+        "watches": by_revision(row),
+        "last_change": last_change(row),
+    }
     return render(request, "console/models/revisions.html", context)
 
 
@@ -50,7 +56,7 @@ def difference(request: HttpRequest, slug: str, older: int, newer: int) -> HttpR
 def revert(request: HttpRequest, slug: str, number: int) -> HttpResponse:
     """Makes a new revision equal to `number` and publishes it, or changes nothing."""
     row = find_model(slug)
-    form = confirmed(request, _REVERT, f"{slug} {number}")
+    form = confirmed(request, REVERT, f"{slug} {number}")
     actor, now = Actor(request.user.get_username(), "console"), timezone.now()
     shut: list[GateReport] = []
 
@@ -95,7 +101,7 @@ def _difference_page(
         "older": saved[older],
         "newer": saved[newer],
         "differences": differences(one.fields, changed_fields(one.fields, other.fields)),
-        "token": confirm_token(request, _REVERT, f"{slug} {older}", row.revision),
+        "token": confirm_token(request, REVERT, f"{slug} {older}", row.revision),
         "refused": refused,
         "gates": failing_first(report.gates) if report else [],
         "failed": report.failed if report else [],

@@ -172,6 +172,14 @@ ROUND_OUTCOMES: Final[Words] = {
     "waiting_capacity": _("Nobody was selected: waiting for capacity"),
     "no_candidate": _("Nobody was selected: no candidate was left"),
 }
+CHOICES: Final[Words] = {  # of dispatch.routing.auto.Why
+    "only_offer": _("It was the only one that could take the request."),
+    "best_tier": _("Its tier is better than that of the next best."),
+    "lowest_cost": _("Of those in the best tier it costs least."),
+    "slug": _("Tier and cost are equal: the first by name."),
+    "first_that_waits": _("Nobody could take it at once; it is the first that waits for a slot."),
+    "no_supply": _("Nobody could take it, and waiting would change nothing."),
+}
 SWITCHES: Final[Words] = {  # of dispatch.views.explanation.switch_state
     "none_yet": _("No attempt yet: one switch is possible later."),
     "used": _("The switch is used: attempt 2 is the last."),
@@ -291,6 +299,7 @@ CAUSES: Final[Words] = {  # of health.circuit.Cause: the rule that fired
     "recovery_failed": _("failure on its way back"),
     "cooldown_passed": _("cooldown over"),
     "account_check_failed": _("account check failed"),
+    "probed_by_operator": _("probed before its time by an operator"),
     "recovery_step": _("one success more"),
     "recovered": _("recovered"),
     "restored": _("successes again"),

@@ -1,4 +1,4 @@
-"""The operator's switch of a circuit: `disabled` is theirs alone, and nothing automatic leaves it."""
+"""The operator's hand on a circuit: `disabled` is theirs alone, and nothing automatic leaves it."""
 
 from datetime import datetime
 
@@ -33,6 +33,13 @@ def enable(
     """It is probed first, unless the operator says `as_healthy`. None: it was not disabled."""
     kind = Kind.ENABLE_HEALTHY if as_healthy else Kind.ENABLE
     return _switch(subject, subject_id, kind, "enable", actor, reason, now)
+
+
+def probe_now(
+    subject: Subject, subject_id: int, actor: audit.Actor, reason: str, now: datetime
+) -> HealthEvent | None:
+    """Ends the cooldown of an open circuit: one attempt may try it. None: it is not open."""
+    return _switch(subject, subject_id, Kind.PROBE, "probe", actor, reason, now)
 
 
 def _switch(

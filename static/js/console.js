@@ -151,6 +151,33 @@ document.addEventListener("submit", (event) => {
 });
 addEventListener("beforeunload", (event) => { if ($("form[data-dirty]")) event.preventDefault(); });
 
+// What must not be lost in silence is sent from here: a failure is said beside the button, which stays.
+document.addEventListener("submit", async (event) => {
+  const form = event.target.closest("form[data-record]");
+  if (!form) return;
+  event.preventDefault();
+  const button = form.querySelector("button");
+  const label = button.textContent;
+  form.querySelector(".alarm")?.remove();
+  say("#announce-alert", " ");
+  const answer = await fetch(form.action, { method: "POST", body: new FormData(form), redirect: "manual" }).catch(() => null);
+  if (answer?.type === "opaqueredirect") { // recorded: the page tells it
+    remember(sessionStorage, "recorded", "yes");
+    location.reload();
+    return;
+  }
+  button.disabled = false;
+  button.textContent = label;
+  button.after(Object.assign(document.createElement("p"), { className: "alarm", textContent: form.dataset.record }));
+  say("#announce-alert", form.dataset.record);
+});
+if (remembered(sessionStorage, "recorded") === "yes") {
+  remember(sessionStorage, "recorded", "no");
+  const told = $("#acknowledged, .messages");
+  told?.setAttribute("tabindex", "-1");
+  told?.focus();
+}
+
 // A form that the server keeps as it is typed is clean again with each answer; what was typed since is not.
 let typedAt = 0;
 let sentAt = 0;
@@ -185,14 +212,17 @@ document.addEventListener("click", async (event) => {
 
 // --- Back to a list focuses the row that was opened ----------------------------------------------------
 
+const here = () => `opened ${location.pathname}${location.search}`;
 document.addEventListener("click", (event) => {
   const link = event.target.closest("[data-row] a[id]");
-  if (link) remember(sessionStorage, `opened ${location.pathname}${location.search}`, link.id);
+  if (link) remember(sessionStorage, here(), `${link.id} ${Math.round(scrollY)}`);
 });
 addEventListener("pageshow", () => {
   const returning = performance.getEntriesByType("navigation")[0]?.type === "back_forward";
-  const id = returning && remembered(sessionStorage, `opened ${location.pathname}${location.search}`);
-  if (id) document.getElementById(id)?.focus();
+  const [id, height] = (returning && remembered(sessionStorage, here())?.split(" ")) || [];
+  if (!id) return;
+  document.getElementById(id)?.focus({ preventScroll: true });
+  scrollTo(0, Number(height)); // where the row was, also where the page is made anew
 });
 
 // --- Keyboard: a key opens or focuses, it never changes anything ---------------------------------------
@@ -236,6 +266,7 @@ const keys = {
   p: togglePause,
   j: () => moveRow(1),
   k: () => moveRow(-1),
+  x: () => document.activeElement.closest("[data-row]")?.querySelector('input[name="ticked"]')?.click(),
   g: () => { afterG = true; setTimeout(() => { afterG = false; }, 1500); },
 };
 

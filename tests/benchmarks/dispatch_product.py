@@ -16,6 +16,7 @@ from billing.authentication import Caller  # noqa: E402
 from billing.services.create_customer import create_customer  # noqa: E402
 from billing.services.issue_key import issue_key  # noqa: E402
 from catalog.audit import Actor  # noqa: E402
+from catalog.simulator.scenario import Timing  # noqa: E402
 from catalog.simulator.server import Simulator  # noqa: E402
 from dispatch.invariants import violations  # noqa: E402
 from dispatch.models import Attempt  # noqa: E402
@@ -49,7 +50,7 @@ def main(jobs: int, rounds: int) -> None:
     folder = Path(os.environ["FRAMEYARD_DATA_DIR"]).parent
     p50_ms, p99_ms = [], []
     with ExitStack() as stack:
-        simulator = stack.enter_context(Simulator())
+        simulator = stack.enter_context(Simulator(timing=Timing(queue_s=0.1, run_s=0.2)))
         customer = caller(simulator)
         for name, command in DAEMONS.items():
             stack.enter_context(running(manage(*command), os.environ, folder / f"{name}.log"))

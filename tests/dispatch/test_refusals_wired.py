@@ -3,10 +3,13 @@
 from datetime import datetime, timedelta
 from typing import Any
 
+from billing.models import Customer
 from catalog.models import PublicModel, Supply
 from catalog.revision import bump_revision
 from dispatch.lifecycle import AttemptState
 from dispatch.models import Attempt, Job, SelectionRound
+from dispatch.queries.waiting_job import waiting_of
+from dispatch.waiting import Code
 from health.models import Alert, ChannelHealth, HealthEvent, RefusalRecord, SupplyHealth
 from tests.engine import IMAGE, VIDEO, Engine
 from tests.factories import NOW
@@ -89,6 +92,23 @@ def test_after_a_quarter_of_an_hour_exactly_one_of_two_jobs_probes(engine: Engin
     assert {job.state for job in jobs} == {"succeeded"}, "a generated probe clears the record"
     ended = RefusalRecord.objects.get()
     assert (ended.refusals, ended.ended_by) == (1, probe.public_id)
+
+
+def test_a_job_that_waits_for_its_own_content_asks_its_customers_limit_too(engine: Engine) -> None:
+    first = refused_once(engine, IMAGE)
+    again = engine.job(IMAGE)
+    engine.simulator.script({"rules": [{"when": {"call": "submit"}, "times": 1, "do": {"run_s": 1000}}]})
+    running = engine.job(VIDEO)
+    engine.step()
+    Customer.objects.filter(pk=first.customer_id).update(max_in_flight=1)
+    wait_until(engine, NOW + timedelta(minutes=16))
+    assert engine.reload(again).waiting == {"outcome": "tenant_limit"}
+    waiting = waiting_of(again, engine.now)
+    assert waiting is not None and waiting.code == Code.TENANT_LIMIT  # noqa: PT018
+    assert not again.attempts.exists()
+    engine.finish(running)
+    engine.finish(again)
+    assert (running.state, again.state) == ("succeeded", "succeeded")
 
 
 def test_a_probe_that_is_refused_again_starts_the_longer_wait_from_that_moment(engine: Engine) -> None:

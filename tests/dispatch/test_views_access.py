@@ -20,7 +20,20 @@ from tests.operations_world import operations_addresses
 OPEN_TO_ANYONE = {"login", "logout", "set_language", "set_theme"}
 BY_POST = money_world.BY_POST | {
     "acknowledge",
+    "acknowledge_ticked",
+    "acknowledge_matching_now",
+    "own_alert",
     "redeliver",
+    "save_view",
+    "forget_view",
+    "export_jobs_now",
+    "export_ticked_jobs",
+    "cancel_job_now",
+    "probe_now",
+    "keep_supply_step",
+    "discard_supply_draft",
+    "try_supply_now",
+    "look_at_trial",
     "content",
     "keep_edit",
     "discard_edit",
@@ -40,12 +53,46 @@ BY_POST = money_world.BY_POST | {
 PAGES = [pattern for pattern in urlpatterns if pattern.name not in OPEN_TO_ANYONE]
 
 
+def list_addresses(alert: str, job: str) -> dict[str, str]:
+    """Of what is done with the rows of lists."""
+    return {
+        "acknowledge_ticked": "/console/alerts/ticked/",
+        "acknowledge_matching": "/console/alerts/matching/",
+        "acknowledge_matching_now": "/console/alerts/matching/now/",
+        "own_alert": f"/console/alerts/{alert}/own/",
+        "save_view": "/console/views/",
+        "forget_view": "/console/views/viw_nothing/forget/",
+        "export_jobs": "/console/jobs/export/",
+        "export_jobs_now": "/console/jobs/export/now/",
+        "export_ticked_jobs": "/console/jobs/export/ticked/",
+        "cancel_job": f"/console/jobs/{job}/cancel/",
+        "cancel_job_now": f"/console/jobs/{job}/cancel/now/",
+    }
+
+
+def supply_addresses() -> dict[str, str]:
+    """Of adding and trying a supply, and probing a circuit, in the world of operations."""
+    supply = "/console/supplies/kestrel-hd/"
+    return {
+        "new_supply": "/console/supplies/new/",
+        "supply_step": "/console/supplies/new/dft_nothing/can/",
+        "keep_supply_step": "/console/supplies/new/keep/what/",
+        "discard_supply_draft": "/console/supplies/new/dft_nothing/discard/",
+        "try_supply": f"{supply}try/",
+        "try_supply_now": f"{supply}try/now/",
+        "look_at_trial": f"{supply}try/trl_nothing/look/",
+        "probe": "/console/channels/kestrel-main/probe/",
+        "probe_now": "/console/channels/kestrel-main/probe/now/",
+    }
+
+
 @pytest.fixture
 def addresses(db: None) -> dict[str, str]:
     job = succeeded_job()
     alert = AlertFactory()
     asset = Asset.objects.get(attempt__job=job)
     return {
+        **supply_addresses(),
         "models": "/console/models/",
         "model": BASE,
         "edit_model": f"{BASE}edit/",
@@ -72,6 +119,7 @@ def addresses(db: None) -> dict[str, str]:
         "alert": f"/console/alerts/{alert.public_id}/",
         "acknowledge": f"/console/alerts/{alert.public_id}/acknowledge/",
         "redeliver": f"/console/alerts/{alert.public_id}/redeliver/",
+        **list_addresses(alert.public_id, job.public_id),
         "jobs": "/console/jobs/",
         "job": f"/console/jobs/{job.public_id}/",
         "content": f"/console/jobs/{job.public_id}/content/",

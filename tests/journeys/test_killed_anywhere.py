@@ -125,11 +125,11 @@ def _bring_all_to_their_points_and_kill(world: World, traffic: Running) -> None:
         killed_at = timezone.now()
         for member in reversed(traffic.family()[1:]):
             kill(member.pid)
+        _let_the_download_end(world, fetching)
     again_s = wait_until(
         lambda: Bell.objects.filter(name="poll", answered_at__gt=killed_at).exists(), 30, "the next cluster"
     )
     assert again_s <= 15
-    _let_the_download_end(world, fetching)
     jobs = {
         "before the claim": unclaimed,
         "after the claim": connecting,
@@ -152,6 +152,7 @@ def _a_job_that_nobody_has_claimed(world: World, traffic: Running) -> Job:
 
 
 def _let_the_download_end(world: World, job: Job) -> None:
+    """Before the next cluster is there: a download that it began slowly would last for minutes."""
     provider_job = Attempt.objects.get(job=job).provider_job
     task = world.simulator.world.task(provider_job.provider_job_id)
     assert task is not None

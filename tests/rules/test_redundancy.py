@@ -52,3 +52,16 @@ def test_c1_every_tier_that_loses_its_last_supply_is_ticked_by_name() -> None:
     wanted = Wanted("drain", NOW + HOUR, "probe", "keys")
     assert faults_of(wanted, ["hd:exact", "std:exact"], ["hd:exact"], NOW) == {"losses": "not_ticked"}
     assert faults_of(wanted, ["hd:exact"], ["hd:exact", "gone:exact"], NOW) == {}
+
+
+def test_at_the_peak_the_free_slots_of_what_stays_stand_against_those_taken_on_what_goes() -> None:
+    (loss,) = losses(
+        [
+            Bound("hd", "exact", "kestrel", True, slots=8, peak=7),
+            Bound("hd", "exact", "osprey", True, slots=8, peak=3),
+            Bound("hd", "exact", "heron", False, slots=8, peak=0),
+            Bound("hd", "exact", "wren", True, slots=2, peak=4),
+        ],
+        {"kestrel"},
+    )
+    assert (loss.taken_at_peak, loss.free_at_peak, loss.is_tight) == (7, 5, True)

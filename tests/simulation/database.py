@@ -90,6 +90,16 @@ class Database:
 
     def prepare(self) -> None:
         """Keeps the rows as they are now for every life to begin with, and lets changes be recorded."""
+        self._record()
+        self._restore = self._way_back()
+
+    def begin_record(self) -> None:
+        """Of an installation that is used once: the rows as they are now, and every change from here on."""
+        self._record()
+        for table, columns in _RECORDED.items():
+            self.link.execute(_present(table, columns))  # type: ignore[call-overload]
+
+    def _record(self) -> None:
         run = self.link.execute
         run("CREATE SCHEMA simulation")
         run(
@@ -99,7 +109,6 @@ class Database:
         for table, columns in _RECORDED.items():
             for statement in _recording(table, columns):
                 run(statement)  # type: ignore[call-overload]
-        self._restore = self._way_back()
 
     def _way_back(self) -> str:
         statements = ["SET session_replication_role = replica"]

@@ -1,0 +1,79 @@
+"""What a supply still needs before a public model can be served by it, and which models it would fit."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Final
+
+from billing.repository import price_in_force
+from catalog.capability import lacking, parse_capability
+from catalog.document import DocumentError
+from catalog.models import AdminState, PublicModel, Supply, SupplyBinding
+from dispatch.gate_evidence import examples_of
+from dispatch.models import TrialCall, TrialState
+
+TRIED_WITHIN: Final = timedelta(hours=24)
+TRIALS_SHOWN: Final = 10
+_WENT_WELL: Final = (TrialState.ACCEPTED, TrialState.SUCCEEDED)
+
+
+@dataclass(frozen=True, slots=True)
+class Need:
+    """`code` names what is needed; `page` the name of the URL where it is seen to."""
+
+    code: str
+    is_met: bool
+    page: str
+
+
+@dataclass(frozen=True, slots=True)
+class ModelFit:
+    """How many of a model's example requests the supply could execute."""
+
+    model: PublicModel
+    fits: int
+    examples: int
+    is_bound: bool
+
+
+def find_supply(slug: str) -> Supply | None:
+    return Supply.objects.select_related("channel", "capability_version").filter(slug=slug).first()
+
+
+def needs_of(supply: Supply, now: datetime) -> Sequence[Need]:
+    """In the order in which they are met."""
+    tried = TrialCall.objects.filter(supply=supply, asked_at__gte=now - TRIED_WITHIN, state__in=_WENT_WELL)
+    is_on = AdminState.DISABLED not in (supply.state, supply.channel.state)
+    bound = SupplyBinding.objects.filter(supply=supply, enabled=True)
+    return [
+        Need("capability", supply.capability_version is not None, "supply"),
+        Need("slots", supply.concurrency > 0, "limit"),
+        Need("price", price_in_force(supply, now) is not None, "new_price"),
+        Need("credential", bool(supply.channel.credential), "channel"),
+        Need("switched_on", is_on, "channel"),
+        Need("tried", tried.exists(), "try_supply"),
+        Need("bound", bound.exists(), "edit_model"),
+    ]
+
+
+def trials_of(supply: Supply) -> Sequence[TrialCall]:
+    """The newest first."""
+    return list(TrialCall.objects.filter(supply=supply).order_by("-id")[:TRIALS_SHOWN])
+
+
+def fits_of(supply: Supply) -> Sequence[ModelFit]:
+    """Every public model of its modality, by slug. Two queries."""
+    models = PublicModel.objects.filter(modality=supply.modality).select_related("policy").order_by("slug")
+    bound = set(SupplyBinding.objects.filter(supply=supply).values_list("public_model", flat=True))
+    return [_fit(supply, model, model.pk in bound) for model in models]
+
+
+def _fit(supply: Supply, model: PublicModel, is_bound: bool) -> ModelFit:
+    shapes = [example.shape for example, _request in examples_of(model) if example.shape is not None]
+    version = supply.capability_version
+    try:
+        capability = parse_capability(supply.modality, version.document) if version else None
+    except DocumentError:
+        capability = None
+    fits = sum(capability is not None and not lacking(capability, shape) for shape in shapes)
+    return ModelFit(model, fits, len(shapes), is_bound)
