@@ -3,17 +3,33 @@
 Each function runs inside the caller's transaction and may be repeated: an entry that stands is
 not written again, and the balance moves only with its entry."""
 
+import json
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
+from django.db import connection
 from django.db.models import F
 
 from billing.errors import InsufficientCredit
 from billing.models import CostRuleVersion, CreditEntry, Customer, ProviderUsageEntry
 
 Kind = CreditEntry.Kind
+
+_RESERVE = """
+WITH covered AS (
+    UPDATE billing_customer SET balance_micros = balance_micros - %(micros)s
+    WHERE id = %(customer)s AND balance_micros >= %(micros)s RETURNING id)
+INSERT INTO billing_creditentry (customer_id, job, kind, amount_micros, currency, note, details, at)
+SELECT id, %(job)s, 'reserve', 0 - %(micros)s, %(currency)s, '', '{}', %(at)s FROM covered"""
+_POST = """
+WITH entry AS (
+    INSERT INTO billing_creditentry (customer_id, job, kind, amount_micros, currency, note, details, at)
+    VALUES (%(customer)s, %(job)s, %(kind)s, %(micros)s, %(currency)s, %(note)s, %(details)s::jsonb, %(at)s)
+    ON CONFLICT (job, kind) WHERE kind IN ('reserve', 'release', 'charge') DO NOTHING RETURNING amount_micros)
+UPDATE billing_customer SET balance_micros = balance_micros + entry.amount_micros
+FROM entry WHERE billing_customer.id = %(customer)s"""
 NOTHING_TO_ADD: Mapping[str, Any] = {}
 
 
@@ -38,17 +54,17 @@ def reserve(customer: Customer, job: str, amount_micros: int, now: datetime) -> 
     One conditional UPDATE: of many requests at once, only those that the balance covers get through."""
     if amount_micros == 0:
         return
-    covered = Customer.objects.filter(pk=customer.pk, balance_micros__gte=amount_micros)
-    if not covered.update(balance_micros=F("balance_micros") - amount_micros):
-        raise InsufficientCredit(amount_micros, customer.currency)
-    CreditEntry.objects.create(
-        customer=customer,
-        job=job,
-        kind=Kind.RESERVE,
-        amount_micros=-amount_micros,
-        currency=customer.currency,
-        at=now,
-    )
+    entry: dict[str, Any] = {
+        "customer": customer.pk,
+        "job": job,
+        "micros": amount_micros,
+        "currency": customer.currency,
+        "at": now,
+    }
+    with connection.cursor() as cursor:
+        cursor.execute(_RESERVE, entry)
+        if not cursor.rowcount:
+            raise InsufficientCredit(amount_micros, customer.currency)
 
 
 def settle_credit(
@@ -109,19 +125,23 @@ def _post_once(
     now: datetime,
     details: Mapping[str, Any],
 ) -> None:
-    if amount_micros == 0 or CreditEntry.objects.filter(job=job, kind=kind).exists():
+    """One statement: the balance moves if the entry is new."""
+    if amount_micros == 0:
         return
-    CreditEntry.objects.create(
-        customer=customer,
-        job=job,
-        kind=kind,
-        amount_micros=amount_micros,
-        currency=customer.currency,
-        note=note,
-        details=dict(details),
-        at=now,
-    )
-    Customer.objects.filter(pk=customer.pk).update(balance_micros=F("balance_micros") + amount_micros)
+    with connection.cursor() as cursor:
+        cursor.execute(
+            _POST,
+            {
+                "customer": customer.pk,
+                "job": job,
+                "kind": kind,
+                "micros": amount_micros,
+                "currency": customer.currency,
+                "note": note,
+                "details": json.dumps(dict(details)),
+                "at": now,
+            },
+        )
 
 
 def expect_cost(
@@ -134,16 +154,17 @@ def expect_cost(
     details: Mapping[str, Any] = NOTHING_TO_ADD,
 ) -> None:
     """At acceptance: what the provider will charge by the quote."""
-    _post_usage(
-        attempt,
-        supply_id,
-        ProviderUsageEntry.Kind.EXPECTED,
-        amount_micros,
-        currency,
-        now,
-        version,
-        details=details,
+    expected = ProviderUsageEntry(
+        attempt=attempt,
+        supply_id=supply_id,
+        kind=ProviderUsageEntry.Kind.EXPECTED,
+        amount_micros=amount_micros,
+        currency=currency,
+        cost_rule_version=version,
+        details=dict(details),
+        at=now,
     )
+    ProviderUsageEntry.objects.bulk_create([expected], ignore_conflicts=True)
 
 
 def settle_cost(
@@ -157,29 +178,31 @@ def settle_cost(
     details: Mapping[str, Any] = NOTHING_TO_ADD,
 ) -> None:
     """At the end: the expectation is reversed and the true cost stands, so that the sum is the cost."""
-    expected = ProviderUsageEntry.objects.filter(
-        attempt=attempt, kind=ProviderUsageEntry.Kind.EXPECTED
-    ).first()
-    if expected is not None:
-        _post_usage(
-            attempt,
-            supply_id,
-            ProviderUsageEntry.Kind.REVERSAL,
-            -expected.amount_micros,
-            expected.currency,
-            now,
-            version,
-        )
-    _post_usage(
-        attempt,
-        supply_id,
-        ProviderUsageEntry.Kind.SETTLED,
-        amount_micros,
-        currency,
-        now,
-        version,
-        platform_loss,
-        details,
+    settled = ProviderUsageEntry(
+        attempt=attempt,
+        supply_id=supply_id,
+        kind=ProviderUsageEntry.Kind.SETTLED,
+        amount_micros=amount_micros,
+        currency=currency,
+        cost_rule_version=version,
+        platform_loss=platform_loss,
+        details=dict(details),
+        at=now,
+    )
+    expected = ProviderUsageEntry.objects.filter(attempt=attempt, kind=ProviderUsageEntry.Kind.EXPECTED)
+    reversals = [_reversal(entry, version, now) for entry in expected]
+    ProviderUsageEntry.objects.bulk_create([*reversals, settled], ignore_conflicts=True)
+
+
+def _reversal(expected: ProviderUsageEntry, version: CostRuleVersion, now: datetime) -> ProviderUsageEntry:
+    return ProviderUsageEntry(
+        attempt=expected.attempt,
+        supply_id=expected.supply_id,
+        kind=ProviderUsageEntry.Kind.REVERSAL,
+        amount_micros=-expected.amount_micros,
+        currency=expected.currency,
+        cost_rule_version=version,
+        at=now,
     )
 
 
@@ -205,30 +228,4 @@ def correct_cost(
         platform_loss=platform_loss,
         details=dict(details),
         at=now,
-    )
-
-
-def _post_usage(
-    attempt: str,
-    supply_id: int,
-    kind: ProviderUsageEntry.Kind,
-    amount_micros: int,
-    currency: str,
-    now: datetime,
-    version: CostRuleVersion,
-    platform_loss: bool = False,
-    details: Mapping[str, Any] = NOTHING_TO_ADD,
-) -> None:
-    ProviderUsageEntry.objects.get_or_create(
-        attempt=attempt,
-        kind=kind,
-        defaults={
-            "supply_id": supply_id,
-            "amount_micros": amount_micros,
-            "currency": currency,
-            "cost_rule_version": version,
-            "platform_loss": platform_loss,
-            "details": dict(details),
-            "at": now,
-        },
     )

@@ -7,7 +7,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from django.db.models import F, Q
+from django.db import connection
+from django.db.models import Q
 
 from dispatch.lifecycle import CONFIRMED_STATES, Slot
 from dispatch.models import Attempt, CapacityLease, LeaseState, Occupancy
@@ -16,6 +17,16 @@ Kind = Occupancy.Kind
 Subject = tuple[str, int]  # kind, id of the row
 
 LEASE_TTL = timedelta(seconds=60)
+
+_COUNT = """
+WITH locked AS (
+    SELECT counted.id FROM dispatch_occupancy AS counted
+    JOIN unnest(%(kinds)s::text[], %(numbers)s::bigint[]) AS of(kind, number)
+      ON counted.kind = of.kind AND counted.subject_id = of.number
+    ORDER BY counted.kind, counted.subject_id FOR UPDATE OF counted)
+UPDATE dispatch_occupancy AS counted
+SET confirmed = counted.confirmed + %(confirmed)s, unknown = counted.unknown + %(unknown)s
+FROM locked WHERE counted.id = locked.id"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,9 +151,17 @@ _COLUMN = {LeaseState.LIVE.value: "confirmed", LeaseState.UNKNOWN.value: "unknow
 
 
 def _count(place: Place, change: dict[str, int]) -> None:
-    values = {column: F(column) + by for column, by in change.items()}
-    for kind, number in sorted(place.subjects()):
-        Occupancy.objects.filter(kind=kind, subject_id=number).update(**values)
+    kinds, numbers = zip(*place.subjects(), strict=True)
+    with connection.cursor() as cursor:
+        cursor.execute(
+            _COUNT,
+            {
+                "kinds": list(kinds),
+                "numbers": list(numbers),
+                "confirmed": change.get("confirmed", 0),
+                "unknown": change.get("unknown", 0),
+            },
+        )
 
 
 def renew(attempt_id: int, fence: int, now: datetime, until: datetime) -> bool:

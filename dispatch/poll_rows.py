@@ -11,6 +11,7 @@ from django.db.models import QuerySet
 from dispatch.capacity import LEASE_TTL
 from dispatch.lifecycle import AT_PROVIDER_STATES
 from dispatch.models import Attempt
+from dispatch.repository import LARGE_OF_ATTEMPT
 
 _STATES = ", ".join(f"'{state}'" for state in sorted(AT_PROVIDER_STATES))  # as the index attempt_to_poll says
 
@@ -103,8 +104,8 @@ def claim_due(room: Mapping[int, int], until: datetime, now: datetime) -> list[C
 
 
 def polled() -> QuerySet[Attempt]:
-    """Attempts with all that a poll's record reads."""
-    return Attempt.objects.select_related("channel", "supply", "provider_job", "job", "policy")
+    """Attempts with all that most polls' records read."""
+    return Attempt.objects.select_related("provider_job").defer(*LARGE_OF_ATTEMPT)
 
 
 def write_nothing_new(looks: Iterable[Look], now: datetime) -> None:

@@ -61,6 +61,11 @@ line AS (
     FROM gone WHERE line.id = gone.line_id AND (SELECT count(*) FROM tenant) >= 0)
 SELECT 1"""
 
+_WAITING = """
+SELECT EXISTS (SELECT FROM dispatch_line WHERE is_active)
+    OR EXISTS (SELECT FROM dispatch_job WHERE next_action_at IS NOT NULL)"""
+
+
 _FORGET = """
 WITH idle AS MATERIALIZED (
     SELECT lot.id FROM dispatch_lot AS lot
@@ -203,4 +208,7 @@ def forget_lots(idle_since: datetime, most: int) -> int:
 
 
 def is_anything_waiting() -> bool:
-    return Line.objects.filter(is_active=True).exists()
+    """In the fair queue, or by itself."""
+    with connection.cursor() as cursor:
+        cursor.execute(_WAITING)
+        return bool(cursor.fetchone()[0])

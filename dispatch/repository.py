@@ -105,13 +105,22 @@ def claim_attempt(attempt: Attempt, next_look_at: datetime) -> bool:
     return bool(claimed)
 
 
+# Of a job and an attempt, what is large and seldom asked for: read when it is.
+_LARGE_OF_JOB = ("request", "metadata", "model_choice", "first_answer")
+LARGE_OF_ATTEMPT = ("compile_plan", "sent_request")
+
+
 def lock_job_of(attempt_id: int) -> Job:
     """The attempt's job, locked: every change of an attempt begins here, so that lock order is one."""
-    return (
-        Job.objects.select_for_update(of=("self",))
-        .select_related("customer", "api_key", "public_model__policy")
-        .get(attempts=attempt_id)
-    )
+    jobs = Job.objects.select_for_update(of=("self",)).defer(*_LARGE_OF_JOB)
+    return jobs.get(attempts=attempt_id)
+
+
+def attempt_of(job: Job, attempt_id: int) -> Attempt:
+    """As it stands now, of a job that the caller has locked."""
+    attempt = Attempt.objects.defer(*LARGE_OF_ATTEMPT).get(pk=attempt_id)
+    attempt.job = job
+    return attempt
 
 
 def keep_event(
@@ -119,7 +128,7 @@ def keep_event(
 ) -> None:
     """Appends what the provider said, or what became of a look at it."""
     ProviderEvent.objects.create(
-        attempt=attempt, channel=attempt.channel, kind=kind, outcome=outcome, raw=raw, at=now
+        attempt=attempt, channel_id=attempt.channel_id, kind=kind, outcome=outcome, raw=raw, at=now
     )
 
 

@@ -4,6 +4,7 @@ The locks belong to the database session: they go with a killed process's connec
 takes over. Who finds somebody waiting may leave without a scan: whoever waits has not read anything yet, and
 will see all that is committed by now. Time plays no part, so clocks that differ can't make two scans."""
 
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 
@@ -11,6 +12,7 @@ from django.db import connection
 
 SCAN_LOCK = 7_301  # held while scanning
 NEXT_LOCK = 7_302  # held while waiting for the other
+GATHER_S = 0.1  # after a scan that left somebody waiting: what comes meanwhile goes into the next one
 
 
 @contextmanager
@@ -22,6 +24,7 @@ def scan_turn() -> Iterator[bool]:
             return
         try:
             _take("pg_advisory_lock", SCAN_LOCK)
+            time.sleep(GATHER_S)
         finally:
             _take("pg_advisory_unlock", NEXT_LOCK)
     try:

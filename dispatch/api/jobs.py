@@ -2,8 +2,9 @@
 
 from typing import Any
 
+from django.db import transaction
 from django.db.models import Prefetch, QuerySet
-from django.http import HttpResponse, HttpResponseBase
+from django.http import HttpRequest, HttpResponse, HttpResponseBase
 from django.utils.timezone import now
 from drf_spectacular.utils import OpenApiParameter, OpenApiResponse, extend_schema
 from rest_framework.pagination import CursorPagination
@@ -67,6 +68,11 @@ def _answer(job: Job) -> dict[str, Any]:
 
 class JobList(APIView):
     """Submit a job, or list yours."""
+
+    def dispatch(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponseBase:
+        """One transaction from the key to the answer: what is looked up on the way needs none of its own."""
+        with transaction.atomic():
+            return super().dispatch(request, *args, **kwargs)
 
     def get_permissions(self) -> list[Any]:
         scope = "submit" if self.request.method == "POST" else "read"

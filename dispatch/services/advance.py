@@ -9,7 +9,6 @@ from typing import Any
 from django.db import transaction
 from django_q.tasks import async_task
 
-from catalog.policy import Policy
 from catalog.providers.types import ProviderError
 from dispatch import capacity
 from dispatch.lifecycle import (
@@ -24,7 +23,7 @@ from dispatch.lifecycle import (
 from dispatch.models import Attempt, Job
 from dispatch.moves import Move
 from dispatch.queue import is_anything_waiting, leave
-from dispatch.repository import lock_job_of, move_attempt, move_job
+from dispatch.repository import attempt_of, lock_job_of, move_attempt, move_job
 from dispatch.retry import Failure, may_switch
 from dispatch.services import settle
 from dispatch.words import customer_error
@@ -32,26 +31,30 @@ from dispatch.words import customer_error
 
 def advance(move: Move, now: datetime) -> Attempt | None:
     """The moved attempt; None when somebody else moved it first: look again, decide again."""
-    with transaction.atomic():
-        job = lock_job_of(move.attempt_id)
-        attempt = Attempt.objects.select_related("supply", "channel", "cost_rule_version").get(
-            pk=move.attempt_id
-        )
-        if attempt.state_version != move.version:
-            return None
-        if not move_attempt(attempt, move.to, now, {**move.changes, **_error_columns(move.error)}):
-            return None
-        freed = capacity.change_slot(attempt, slot_in(move.to), now, outcome=_lease_outcome(move.to))
-        _follow_with_job(job, attempt, move, now)
-        settle.record_end(job, attempt, move, now)
-        if freed or (job.state == JobState.DISPATCHING and attempt.state == AttemptState.FAILED):
-            wake_dispatcher()
+    with transaction.atomic(savepoint=False):
+        return advance_locked(attempt_of(lock_job_of(move.attempt_id), move.attempt_id), move, now)
+
+
+def advance_locked(attempt: Attempt, move: Move, now: datetime) -> Attempt | None:
+    """As `advance`, of an attempt that the caller read when it had locked `attempt.job`."""
+    job, held = attempt.job, slot_in(AttemptState(attempt.state))
+    if attempt.state_version != move.version:
+        return None
+    if not move_attempt(attempt, move.to, now, {**move.changes, **_error_columns(move.error)}):
+        return None
+    slot, freed = slot_in(move.to), False
+    if slot is not held:
+        freed = capacity.change_slot(attempt, slot, now, outcome=_lease_outcome(move.to))
+    _follow_with_job(job, attempt, move, now)
+    settle.record_end(job, attempt, move, now)
+    if freed or (job.state == JobState.DISPATCHING and attempt.state == AttemptState.FAILED):
+        wake_dispatcher()
     return attempt
 
 
 def wake_dispatcher() -> None:
     """Rings the scan in the caller's transaction, if any job waits for it."""
-    if is_anything_waiting() or Job.objects.filter(next_action_at__isnull=False).exists():
+    if is_anything_waiting():
         async_task("dispatch.tasks.scan_now", cluster="control")
 
 
@@ -67,7 +70,7 @@ def end_job(job: Job, error: tuple[str, str], now: datetime) -> None:
     """Fails a locked job that waits for an attempt and will get none, for the reason in `error`."""
     line = job.line_id
     move_job(job, JobState.FAILED, now, {"error_code": error[0], "error_message": error[1]})
-    settle.settle_job(job, now)
+    settle.settle_job(job, job.attempts.order_by("-number").first(), now)
     _leave(line)
 
 
@@ -87,16 +90,13 @@ def _follow_with_job(job: Job, attempt: Attempt, move: Move, now: datetime) -> N
 def _store_job_state(
     job: Job, last: Attempt | None, now: datetime, access_revoked: bool, changes: dict[str, Any]
 ) -> None:
-    policy = job.public_model.policy.parsed()
-    states = tuple(
-        AttemptState(state) for state in job.attempts.order_by("number").values_list("state", flat=True)
-    )
     target = job_state(
         JobFacts(
             state=JobState(job.state),
-            attempts=states,
+            # Of two attempts the first has failed for good before the second begins: the last one decides.
+            attempts=() if last is None else (AttemptState(last.state),),
             cancel_requested=job.cancel_requested_at is not None,
-            switch_allowed=last is not None and _switch_allowed(job, last, policy, now),
+            switch_allowed=last is not None and _switch_allowed(job, last, now),
             past_deadline=now >= job.dispatch_deadline_at,
             access_revoked=access_revoked,
         )
@@ -110,16 +110,16 @@ def _store_job_state(
     was_final, line = job.state in FINAL_JOB_STATES, job.line_id
     move_job(job, target, now, changes)
     if job.state in FINAL_JOB_STATES and not was_final:
-        settle.settle_job(job, now)
+        settle.settle_job(job, last, now)
         _leave(line)
 
 
-def _switch_allowed(job: Job, last: Attempt, policy: Policy, now: datetime) -> bool:
+def _switch_allowed(job: Job, last: Attempt, now: datetime) -> bool:
     if last.state != AttemptState.FAILED:
         return False
     return may_switch(
         Failure(last.number, last.error_category, last.retryable),
-        max_attempts=policy.max_attempts,
+        max_attempts=job.public_model.policy.parsed().max_attempts,
         now=now,
         dispatch_deadline_at=job.dispatch_deadline_at,
         strict_model=job.request.get("routing_mode") == "strict_model",

@@ -17,7 +17,7 @@ from dispatch.poll_rows import Claimed, polled
 from dispatch.repository import claim_attempt, keep_event, lock_job_of
 from dispatch.selection_facts import p95_seconds
 from dispatch.services import raise_alerts
-from dispatch.services.advance import advance
+from dispatch.services.advance import advance_locked
 from dispatch.services.submit import record_generated
 
 A = AttemptState
@@ -36,8 +36,9 @@ def record_poll(attempt: Attempt | Claimed, result: PollResult, now: datetime) -
     """The one door for what providers say of a job, whether they were asked or called us. Decided on the
     attempt as it stands now: of one that has ended, what is new is kept and changes nothing."""
     with transaction.atomic():
-        lock_job_of(attempt.pk)
+        job = lock_job_of(attempt.pk)
         present = polled().select_for_update(of=("self",)).get(pk=attempt.pk)
+        present.job = job
         if present.state not in AT_PROVIDER_STATES:
             _keep_late(present, result, now)
         elif isinstance(result, PollFailure):
@@ -135,7 +136,7 @@ def _record_end(attempt: Attempt, status: JobStatus, now: datetime) -> None:
     asked_for = wished and status.status == "cancelled"
     to = A.CANCELLED if asked_for else A.FAILED
     error = None if asked_for else status.error or _end_without_words(status)
-    advance(Move(attempt.pk, attempt.state_version, to, {"next_look_at": None}, error), now)
+    advance_locked(attempt, Move(attempt.pk, attempt.state_version, to, {"next_look_at": None}, error), now)
 
 
 def _resolve_stuck(attempt: Attempt, status: JobStatus, now: datetime) -> None:
@@ -154,9 +155,7 @@ def _move_forward(attempt: Attempt, to: AttemptState, now: datetime) -> None:
     here = _FORWARD.get(AttemptState(attempt.state))
     if here is None or _FORWARD[to] <= here:
         return
-    moved = advance(Move(attempt.pk, attempt.state_version, to), now)
-    if moved is not None:
-        attempt.state, attempt.state_version = moved.state, moved.state_version
+    advance_locked(attempt, Move(attempt.pk, attempt.state_version, to), now)
 
 
 def _ask_to_cancel_again(attempt: Attempt) -> None:
@@ -202,7 +201,9 @@ def _give_up_hope(attempt: Attempt, why: str, now: datetime) -> None:
         "uncertain_deadline_at": now + timedelta(seconds=attempt.policy.parsed().uncertain_deadline_s),
         "next_look_at": now + timedelta(seconds=backoff.recovery_s(0, settings.RECOVERY_FIRST_WAIT_S)),
     }
-    moved = advance(Move(attempt.pk, attempt.state_version, A.OUTCOME_UNCERTAIN, changes), now)
+    moved = advance_locked(
+        attempt, Move(attempt.pk, attempt.state_version, A.OUTCOME_UNCERTAIN, changes), now
+    )
     if moved is not None:
         capacity.hold_until_look(moved, changes["next_look_at"], now)
         raise_alerts.stuck_attempt(moved, why, now)

@@ -24,18 +24,19 @@ A = AttemptState
 
 def record_end(job: Job, attempt: Attempt, move: Move, now: datetime) -> None:
     """Books what the move says about the provider's bill, about health, and about the content."""
-    _book_provider_cost(job, attempt, move, now)
-    _give_evidence(attempt, move, now)
+    columns = {**_book_provider_cost(job, attempt, move, now), **_give_evidence(attempt, move, now)}
+    if columns:
+        Attempt.objects.filter(pk=attempt.pk).update(**columns)
     _remember_refusal(job, attempt, move, now)
     if move.error is not None and move.error.code == "unsupported_capability":
         raise_alerts.capability_mismatch(attempt, now)
 
 
-def _give_evidence(attempt: Attempt, move: Move, now: datetime) -> None:
-    """Once for each attempt: at its failure, when it is generated, or when its submission became unknown."""
+def _give_evidence(attempt: Attempt, move: Move, now: datetime) -> Mapping[str, Any]:
+    """Once for each attempt: at its failure, when it is generated, or when its submission became unknown.
+    The column that says so."""
     if attempt.evidence_at is not None or move.to not in (A.GENERATED, A.FAILED, A.SUBMISSION_UNCERTAIN):
-        return
-    Attempt.objects.filter(pk=attempt.pk).update(evidence_at=now)
+        return {}
     attempt.evidence_at = now
     record_evidence(
         [
@@ -50,6 +51,7 @@ def _give_evidence(attempt: Attempt, move: Move, now: datetime) -> None:
         ],
         now,
     )
+    return {"evidence_at": now}
 
 
 def _remember_refusal(job: Job, attempt: Attempt, move: Move, now: datetime) -> None:
@@ -62,7 +64,8 @@ def _remember_refusal(job: Job, attempt: Attempt, move: Move, now: datetime) -> 
         settle_probe(attempt.public_id, move.to is A.GENERATED, now)
 
 
-def _book_provider_cost(job: Job, attempt: Attempt, move: Move, now: datetime) -> None:
+def _book_provider_cost(job: Job, attempt: Attempt, move: Move, now: datetime) -> Mapping[str, Any]:
+    """In the book and at the job; the attempt's own column is left to the caller."""
     if move.to is A.ACCEPTED:
         ledger.expect_cost(
             attempt.public_id,
@@ -73,15 +76,14 @@ def _book_provider_cost(job: Job, attempt: Attempt, move: Move, now: datetime) -
             now,
             details=_delivered(job),
         )
-        return
+        return {}
     found = _final_cost(attempt, move, now)
     if found is None or attempt.cost_micros is not None:
-        return
-    cost = found.micros
-    Attempt.objects.filter(pk=attempt.pk).update(cost_micros=cost)
-    attempt.cost_micros = cost
-    Job.objects.filter(pk=job.pk).update(provider_cost_micros=job.provider_cost_micros + cost)
-    job.provider_cost_micros += cost
+        return {}
+    cost = attempt.cost_micros = found.micros
+    if cost:
+        job.provider_cost_micros += cost
+        Job.objects.filter(pk=job.pk).update(provider_cost_micros=job.provider_cost_micros)
     ledger.settle_cost(
         attempt.public_id,
         attempt.supply_id,
@@ -94,6 +96,7 @@ def _book_provider_cost(job: Job, attempt: Attempt, move: Move, now: datetime) -
     )
     if found.doubt:
         raise_alerts.cost_in_doubt(attempt, found, now)
+    return {"cost_micros": cost}
 
 
 def book_loss(job: Job, attempt: Attempt, now: datetime) -> None:
@@ -122,8 +125,8 @@ def _final_cost(attempt: Attempt, move: Move, now: datetime) -> Cost | None:
     if move.to is A.ABANDONED:
         return Cost(attempt.quote_micros, "rule")
     if move.to is A.GENERATED or (move.to in (A.FAILED, A.CANCELLED) and attempt.accepted_at is not None):
-        job = ProviderJob.objects.filter(attempt=attempt).first()
-        return cost_at_end(attempt, move.to is A.GENERATED, job.usage if job else {}, now)
+        told: ProviderJob | None = getattr(attempt, "provider_job", None)
+        return cost_at_end(attempt, move.to is A.GENERATED, told.usage if told else {}, now)
     return None
 
 
@@ -136,11 +139,12 @@ def cost_at_end(attempt: Attempt, is_generated: bool, usage: Mapping[str, Any], 
     return reported_cost(estimate, attempt.quote_currency, usage, ratios)
 
 
-def settle_job(job: Job, now: datetime) -> None:
-    """Gives the customer's reserve back and charges what was delivered, once."""
+def settle_job(job: Job, last: Attempt | None, now: datetime) -> None:
+    """Gives the customer's reserve back and charges what was delivered, once. `last`: of its attempts."""
     charge = _charge(job) if job.state == JobState.SUCCEEDED else 0
-    Job.objects.filter(pk=job.pk).update(charged_micros=charge)
-    job.charged_micros = charge
+    if charge != job.charged_micros:
+        Job.objects.filter(pk=job.pk).update(charged_micros=charge)
+        job.charged_micros = charge
     ledger.settle_credit(
         job.customer,
         job.public_id,
@@ -149,7 +153,7 @@ def settle_job(job: Job, now: datetime) -> None:
         f"job {job.state}",
         now,
         details=_delivered(job),
-        attempt=job.attempts.order_by("-number").values_list("public_id", flat=True).first() or "",
+        attempt=last.public_id if last else "",
     )
 
 

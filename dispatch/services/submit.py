@@ -11,6 +11,7 @@ from typing import Any
 
 from django.conf import settings
 from django.db import IntegrityError, transaction
+from django.db.models import Exists, OuterRef
 from django_q.tasks import async_task
 
 from billing.authentication import is_usable
@@ -77,12 +78,13 @@ def _claim(attempt_id: int, now: datetime) -> Attempt | None:
         if stopped is not None:
             advance(stopped, now)
             return None
-        lease = CapacityLease.objects.filter(attempt=attempt, released_at=None).first()
-        claimed = advance(
-            Move(attempt.pk, attempt.state_version, A.SUBMITTING, _beginning(attempt, now)), now
-        )
+        fence = attempt.leases.filter(released_at=None).values_list("fence", flat=True).first()
+        beginning = _beginning(attempt, now)
+        claimed = advance(Move(attempt.pk, attempt.state_version, A.SUBMITTING, beginning), now)
         # After the move, which locks the job: a cancellation locks job and lease in that order too.
-        if lease and claimed and capacity.renew(attempt.pk, lease.fence, now, now + capacity.LEASE_TTL):
+        if fence and claimed and capacity.renew(attempt.pk, fence, now, now + capacity.LEASE_TTL):
+            claimed.job, claimed.channel, claimed.policy = attempt.job, attempt.channel, attempt.policy
+            claimed.compile_plan = attempt.compile_plan
             return claimed
         transaction.set_rollback(True)
         return None
@@ -148,9 +150,9 @@ def _before_send(attempt: Attempt, sender: Sender, now: datetime) -> None:
     """Called when the connection stands and no byte is sent. A process that was stopped for a minute finds
     here that its lease ran out or that the reconciler took the attempt, and sends nothing."""
     sender.announce()
-    held = CapacityLease.objects.filter(attempt=attempt, released_at=None, expires_at__gt=now).exists()
+    held = CapacityLease.objects.filter(attempt=OuterRef("pk"), released_at=None, expires_at__gt=now)
     mine = Attempt.objects.filter(pk=attempt.pk, state=A.SUBMITTING, state_version=attempt.state_version)
-    if not held or not mine.update(body_sent_at=now):
+    if not mine.filter(Exists(held)).update(body_sent_at=now):
         raise SendForbidden(f"attempt {attempt.public_id} is no longer this worker's to send")
 
 

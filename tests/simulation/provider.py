@@ -42,6 +42,7 @@ class Arrival:
     reference: str
     task_id: str
     outcome: str
+    ended_as: str  # of a task made at once: the error in its own answer, where it came to nothing
     attempt: Mapping[str, Any]  # as committed at that moment; empty: no such attempt
     earlier: tuple[Mapping[str, Any], ...]  # the job's other attempts, as committed
     at_work: tuple[str, ...]  # other references of the same job that this provider has not ended in vain
@@ -87,7 +88,7 @@ class Provider:
         document["progress"] = self.world.dice.choice(_PROGRESS)
         return replace(answer, body=json.dumps(document).encode())
 
-    def arrived(self, call: Call, task_id: str, outcome: str) -> None:
+    def arrived(self, call: Call, task_id: str, outcome: str, ended_as: str = "") -> None:
         attempt = self.database.row(_WITNESS, call.reference)
         earlier = self.database.rows(_EARLIER, attempt["job_id"], call.reference) if attempt else []
         at_work = tuple(
@@ -103,6 +104,7 @@ class Provider:
                 call.reference,
                 task_id,
                 outcome,
+                ended_as,
                 attempt,
                 tuple(earlier),
                 at_work,
@@ -129,7 +131,8 @@ class LoggedWorld(World):
 
     def accept(self, face: str, prefix: str, call: Call, request: Mapping[str, Any], do: Do) -> Task:
         task = super().accept(face, prefix, call, request, do)
-        self._provider.arrived(call, task.id, do.error_after_acceptance or do.answer)
+        ended_as = do.fail if task.id.startswith("img-") else ""
+        self._provider.arrived(call, task.id, do.error_after_acceptance or do.answer, ended_as)
         return task
 
     def known(self) -> list[Task]:
