@@ -10,6 +10,7 @@ from typing import Any, Final
 
 from billing.money import MICROS, half_up
 from catalog.condition import When, holds, read_when
+from catalog.currency import is_currency
 from catalog.document import DocumentError, Number, Section
 from catalog.shape import ImageShape, Shape, fields_of
 
@@ -104,7 +105,7 @@ def _refuse_others(section: Section, mode: str, known: Collection[str]) -> None:
 
 def _currency(section: Section) -> str:
     code = section.text("currency")
-    if not (len(code) == 3 and code.isalpha() and code.isupper()):
+    if not is_currency(code):
         raise DocumentError(section.at("currency"), f"{code!r} is not a three-letter code such as USD")
     return str(code)
 

@@ -29,4 +29,5 @@ def _in_force(at: datetime) -> QuerySet[CostRuleVersion]:
 def rates_in_force(currency: str, at: datetime) -> dict[str, CurrencyRateVersion]:
     """The newest rate into `currency` from each other one, by the other's code."""
     begun = CurrencyRateVersion.objects.filter(to_currency=currency, effective_from__lte=at)
-    return {rate.from_currency: rate for rate in begun.order_by("from_currency", "effective_from")}
+    newest = begun.order_by("from_currency", "-effective_from").distinct("from_currency")
+    return {rate.from_currency: rate for rate in newest}

@@ -5,6 +5,8 @@ from dataclasses import dataclass, fields
 from decimal import Decimal, InvalidOperation
 from typing import Any
 
+from catalog.currency import is_currency
+
 ORDERS = ("stable_first", "cost_first", "manual_priority")
 SHADOW_ORDERS = (*ORDERS, "weighted")
 PRIORITY_MAX = 1_000_000  # of a binding, for manual_priority
@@ -90,9 +92,9 @@ def _one_of(name: str, value: Any, allowed: tuple[Any, ...]) -> Any:
 
 
 def _currency(value: Any) -> str:
-    if not (isinstance(value, str) and len(value) == 3 and value.isupper()):
+    if not is_currency(value):
         raise PolicyError(f"currency: {value!r} is not a three-letter code such as USD")
-    return value
+    return str(value)
 
 
 def _decimal(name: str, value: Any) -> Decimal:

@@ -6,6 +6,7 @@ from django.db.models import F, Q
 from catalog.fields import PublicIdField
 from catalog.models import CapacityGroup, Channel, Supply
 from health.circuit import State, Subject
+from health.refusals import FROZEN_AT_REFUSALS
 
 STATES = [state.value for state in State]
 SUBJECTS = [subject.value for subject in Subject]
@@ -157,6 +158,10 @@ class HealthPolicy(models.Model):
 
     def __str__(self) -> str:
         return f"{self.channel or self.supply or 'installation'}, version {self.version}"
+
+
+# Refusal records that `health.refusals` calls frozen: where count or time is missing, nobody can tell.
+FROZEN = Q(refusals=None) | Q(refused_at=None) | Q(refusals__gte=FROZEN_AT_REFUSALS)
 
 
 class RefusalRecord(models.Model):

@@ -20,8 +20,6 @@ from health.replay import (
     window_document,
 )
 
-# ---- circuits
-
 ROWS: Mapping[Subject, type[CircuitRow]] = {Subject.CHANNEL: ChannelHealth, Subject.SUPPLY: SupplyHealth}
 
 
@@ -101,9 +99,6 @@ def store(row: CircuitRow, circuit: Circuit, pause: Pause | None, now: datetime)
         type(row)._default_manager.filter(pk=row.pk).update(version=row.version + 1, **changed)
 
 
-# ---- pressure on groups
-
-
 def locked_pressures(group_ids: Collection[int]) -> dict[int, GroupPressure]:
     """The rows of `group_ids`, locked in the order of the ids; missing ones are made."""
     GroupPressure.objects.bulk_create(
@@ -123,8 +118,6 @@ def store_pressure(row: GroupPressure, pressure: Pressure) -> None:
     row.not_before, row.probing = pressure.not_before, pressure.probing
     row.save()
 
-
-# ---- policies
 
 type _PolicyKey = tuple[int | None, int | None]  # channel, supply; (None, None): the installation
 

@@ -7,6 +7,7 @@ from django.db import transaction
 from billing.models import Customer
 from billing.services.create_customer import create_customer
 from catalog.audit import Actor, record
+from catalog.currency import is_currency
 from catalog.exceptions import CatalogueError
 
 
@@ -18,7 +19,7 @@ def open_customer(name: str, group: str, currency: str, *, actor: Actor, now: da
         raise CatalogueError("name", "a customer needs a name")
     if Customer.objects.filter(name=name).exists():
         raise CatalogueError("name", f"there is a customer {name!r} already")
-    if not (len(currency) == 3 and currency.isascii() and currency.isalpha() and currency.isupper()):
+    if not is_currency(currency):
         raise CatalogueError("currency", f"{currency!r} is not a three-letter code such as USD")
     customer = create_customer(name, now, group=group, currency=currency)
     after = {"name": name, "group": group, "currency": currency}

@@ -2,9 +2,17 @@
 
 from datetime import datetime
 
+from django.db import transaction
+
 from billing.models import ApiKey
+from catalog.audit import Actor, record
 
 
-def revoke_key(key: ApiKey, now: datetime) -> bool:
+@transaction.atomic
+def revoke_key(key: ApiKey, *, actor: Actor, now: datetime) -> bool:
     """False where it had already been revoked: the first time stays."""
-    return ApiKey.objects.filter(pk=key.pk, revoked_at=None).update(revoked_at=now) > 0
+    if not ApiKey.objects.filter(pk=key.pk, revoked_at=None).update(revoked_at=now):
+        return False
+    before = {"customer": key.customer.name, "key": str(key)}
+    record(actor.name, actor.source, "revoke api key", f"api_key:{key.public_id}", before, None, now)
+    return True

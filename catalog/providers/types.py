@@ -154,9 +154,6 @@ def locator_from_json(stored: Mapping[str, Any]) -> OutputLocator:
     return OutputLocator(stored["url"], stored["kind"], expires_at, stored["headers"])
 
 
-# --- submitting --------------------------------------------------------------------------------------
-
-
 @dataclass(frozen=True, slots=True)
 class Accepted:
     """The provider has the job. Outputs come along only where it works synchronously."""
@@ -203,9 +200,6 @@ class Unknown:
 
 
 type SubmitOutcome = Accepted | Rejected | Unknown
-
-
-# --- following ---------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)
@@ -306,9 +300,6 @@ class CallbackInvalid:
     """Forged, stale or unreadable: kept, changes nothing, answered with 401."""
 
     reason: str
-
-
-# --- the adapter -------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)

@@ -58,7 +58,6 @@ _LIST_PAGE_ROWS = 100
 _OUTPUT_LIFETIME = timedelta(hours=24)
 _CANCEL_REFUSALS: Final[Mapping[int, CancelOutcome]] = {404: "not_found", 400: "too_late", 409: "too_late"}
 
-# --- their words -------------------------------------------------------------------------------------
 
 STATUSES: Final[Mapping[str, Status]] = {
     "queued": "provider_queued",
@@ -123,9 +122,6 @@ def _wording(document: Mapping[str, Any]) -> Wording | None:
 
 
 PROTOCOL: Final = Protocol(ERRORS, _wording, request_id_header="x-request-id")
-
-
-# --- reading answers ---------------------------------------------------------------------------------
 
 
 def _accepted_task(document: Mapping[str, Any], request_id: str | None) -> Accepted | None:
@@ -208,9 +204,6 @@ def _page(document: Mapping[str, Any]) -> Page | Unlisted:
     if len(rows) < len(items):
         return Unlisted("the list holds something without an id")
     return Page(rows, total if isinstance(total, int) and not isinstance(total, bool) else None)
-
-
-# --- the adapter -------------------------------------------------------------------------------------
 
 
 class VolcengineArk:

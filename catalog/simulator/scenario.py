@@ -174,9 +174,6 @@ def _used(rules: tuple[Rule, ...], index: int) -> tuple[Rule, ...]:
     return rules[:index] + left + rules[index + 1 :]
 
 
-# --- a task's life -----------------------------------------------------------------------------------
-
-
 @dataclass(frozen=True, slots=True)
 class Life:
     """When a task begins and ends, in seconds since the epoch; infinity: never."""
@@ -218,9 +215,6 @@ def life_of(do: Do, timing: Timing, now: float, dice: random.Random, slot_free_a
 
 def _around(span_s: float, jitter: float, dice: random.Random) -> float:
     return span_s * (1 + jitter * (2 * dice.random() - 1))
-
-
-# --- reading a script --------------------------------------------------------------------------------
 
 
 def read_script(document: Any) -> Script:

@@ -90,8 +90,6 @@ class World:
             do, self.script = decide(self.script, call, self._dice)
             return do
 
-    # --- submissions ---------------------------------------------------------------------------------
-
     def refuse(self, call: Call, outcome: str) -> None:
         with self._lock:
             self._log(call, "", outcome)
@@ -150,8 +148,6 @@ class World:
         with self._lock:
             limit = self.account(account).limit
             return limit is not None and len(self._unfinished(account)) >= limit
-
-    # --- tasks ---------------------------------------------------------------------------------------
 
     def task(self, task_id: str, account: str | None = None) -> Task | None:
         """None, too, when another account asks."""

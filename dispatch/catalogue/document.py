@@ -17,6 +17,7 @@ from jsonschema.exceptions import ValidationError
 from billing.money import micros_of, written
 from billing.pricing import parse_price
 from catalog.capability import contradictions, parse_capability
+from catalog.currency import is_currency
 from catalog.document import DocumentError
 from catalog.facts import BindingFacts, in_order, policy_parameters
 from catalog.policy import PolicyError
@@ -227,7 +228,7 @@ def _capability_complaints(path: str, modality: str, document: Entry) -> Iterato
 def _price_complaints(path: str, price: Entry, modality: str, stored: bool = True) -> Iterator[Complaint]:
     if stored and price.get("mode") == "per_token":
         # Kept for the books, refused when a model with it is published.
-        if not isinstance(price.get("currency"), str) or len(price["currency"]) != 3:
+        if not is_currency(price.get("currency")):
             yield f"{path}.currency", "must be a three-letter code such as USD"
         return
     try:

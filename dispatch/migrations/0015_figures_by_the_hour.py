@@ -1,4 +1,3 @@
-import django.contrib.postgres.indexes
 import django.db.models.deletion
 from django.db import migrations, models
 
@@ -153,8 +152,6 @@ class Migration(migrations.Migration):
         ),
         migrations.AddIndex(
             model_name="selectionround",
-            index=django.contrib.postgres.indexes.BrinIndex(
-                autosummarize=True, fields=["created_at"], name="round_by_time"
-            ),
+            index=models.Index(fields=["created_at"], name="round_by_time"),
         ),
     ]

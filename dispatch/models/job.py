@@ -1,6 +1,5 @@
 """A job, its attempts, what the provider knows of them, and why each was chosen."""
 
-from django.contrib.postgres.indexes import BrinIndex
 from django.db import models
 from django.db.models import Q
 
@@ -163,8 +162,7 @@ class SelectionRound(models.Model):
 
     class Meta:
         constraints = [models.UniqueConstraint(fields=["job", "number"], name="one_snapshot_per_round")]
-        # Rows are only ever added, so they lie in the order of their time: what an hour selected.
-        indexes = [BrinIndex(fields=["created_at"], autosummarize=True, name="round_by_time")]
+        indexes = [models.Index(fields=["created_at"], name="round_by_time")]  # what an hour selected
 
     def __str__(self) -> str:
         return self.public_id

@@ -67,6 +67,10 @@ class AlertGroups:
     def is_empty(self) -> bool:
         return self.all_quiet and not self.resolved
 
+    @property
+    def all(self) -> Sequence[Alert]:
+        return [*self.need_a_person, *self.firing, *self.resolved]
+
 
 def alert_groups(now: datetime, wanted: AlertFilter = EVERY_ALERT) -> AlertGroups:
     """Three queries; at most LIMIT of each group but the first."""
@@ -76,6 +80,23 @@ def alert_groups(now: datetime, wanted: AlertFilter = EVERY_ALERT) -> AlertGroup
     firing = alerts.filter(resolved_at=None).exclude(pk__in=shown).order_by("-opened_at", "-id")
     resolved = alerts.filter(resolved_at__gte=now - _RESOLVED_SHOWN).exclude(pk__in=shown)
     return AlertGroups(needs, list(firing[:LIMIT]), list(resolved.order_by("-resolved_at")[:LIMIT]))
+
+
+def groups_again(told: Sequence[str]) -> AlertGroups:
+    """What a screen shows, as it is now: `told` is `group:public id`, in order, and nothing moves."""
+    ids = [each.partition(":")[2] for each in told]
+    found = {alert.public_id: alert for alert in Alert.objects.filter(public_id__in=ids)}
+    of: dict[str, list[Alert]] = {group: [] for group in ("needs", "firing", "resolved")}
+    for each in told:
+        group, _colon, public_id = each.partition(":")
+        if group in of and public_id in found:
+            of[group].append(found[public_id])
+    return AlertGroups(of["needs"], of["firing"], of["resolved"])
+
+
+def arrived(groups: AlertGroups, told: Sequence[str]) -> int:
+    """How many of what would be shown now are not on the screen."""
+    return len({alert.public_id for alert in groups.all} - {each.partition(":")[2] for each in told})
 
 
 def to_acknowledge(wanted: AlertFilter, as_of: datetime) -> QuerySet[Alert]:

@@ -6,7 +6,7 @@ from datetime import datetime
 
 from catalog.models import CapacityGroup, Channel, Supply
 from dispatch.models import CapacityLease, LeaseState
-from dispatch.queries.places import ChannelNow, GroupNow, channels_now, groups_now
+from dispatch.queries.places import ChannelNow, GroupNow, places_now
 from health.snapshot import GroupPause, group_pauses
 
 LEASES_SHOWN = 200
@@ -28,11 +28,11 @@ class CapacityNow:
 def capacity_now(now: datetime) -> CapacityNow:
     """A fixed number of queries."""
     held = CapacityLease.objects.filter(released_at=None).select_related("attempt__job", "supply", "channel")
-    groups = groups_now()
+    channels, groups = places_now()
     return CapacityNow(
         groups=groups,
         pauses=group_pauses([each.row.pk for each in groups], now),
-        channels=channels_now(),
+        channels=channels,
         unknown=list(held.filter(state=LeaseState.UNKNOWN).order_by("granted_at", "id")[:LEASES_SHOWN]),
         live=list(held.filter(state=LeaseState.LIVE).order_by("expires_at", "id")[:LEASES_SHOWN]),
     )

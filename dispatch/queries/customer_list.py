@@ -9,7 +9,7 @@ from django.http import QueryDict
 from billing.models import ApiKey, CreditEntry, Customer, CustomerGroup
 from catalog.models import AuditEntry
 from dispatch.models import Job
-from dispatch.queries.needs import CAP
+from dispatch.queries.counting import capped
 
 _SHOWN = 10  # of the newest lines and changes
 
@@ -73,12 +73,8 @@ def customer_now(customer: Customer) -> CustomerNow:
                 :_SHOWN
             ]
         ),
-        waiting=_capped(open_jobs.filter(state="queued")),
-        running=_capped(
+        waiting=capped(open_jobs.filter(state="queued")),
+        running=capped(
             open_jobs.filter(state__in=("dispatching", "running", "fetching_output", "cancel_requested"))
         ),
     )
-
-
-def _capped(jobs: QuerySet[Job]) -> int:
-    return jobs.values("pk")[:CAP].count()

@@ -15,6 +15,7 @@ from dispatch.models import HourOfQueue, HourOfWork
 HOURS: Final = 24
 WEEK: Final = timedelta(days=7)
 SUPPLIES_SHOWN: Final = 12
+MOST_SERIES: Final = 5  # of a chart; beyond it lines can no longer be told apart
 
 
 def hours_until(now: datetime) -> list[datetime]:
@@ -153,9 +154,6 @@ def _versions(supplies: Sequence[int], since: datetime, now: datetime) -> Mappin
     return found
 
 
-# ---- models
-
-
 @dataclass(frozen=True, slots=True)
 class DayOfModel:
     """`begun`: jobs for which a supply was selected for the first time in the last day."""
@@ -210,9 +208,6 @@ class Picks:
 
     def share(self, binding: str) -> float | None:
         return self.by_binding.get(binding, 0) / self.total if self.total else None
-
-
-MOST_SERIES: Final = 5
 
 
 def picks_of(model: PublicModel, now: datetime) -> Picks:

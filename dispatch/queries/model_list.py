@@ -12,7 +12,7 @@ from django.db import connection
 from catalog.models import AdminState, AuditEntry, PublicModel, SupplyBinding
 from dispatch.models import Job
 from dispatch.queries.bindings_now import circuit_of
-from dispatch.queries.needs import CAP
+from dispatch.queries.counting import CAP, capped
 from dispatch.queries.off_air import OffAir, off_air
 from dispatch.routing.types import TIERS
 
@@ -131,15 +131,15 @@ def newest_publications(models: Iterable[PublicModel]) -> dict[str, AuditEntry]:
 
 @dataclass(frozen=True, slots=True)
 class Demand:
-    """What taking a model out of production costs; both capped at CAP."""
+    """What taking a model out of production costs; both capped."""
 
     arrived_last_hour: int
     waiting: int
 
 
 def demand_for(model: PublicModel, now: datetime) -> Demand:
-    jobs = Job.objects.filter(public_model=model).order_by()
+    jobs = Job.objects.filter(public_model=model)
     return Demand(
-        arrived_last_hour=jobs.filter(created_at__gt=now - _HOUR)[:CAP].count(),
-        waiting=jobs.filter(state="queued")[:CAP].count(),
+        arrived_last_hour=capped(jobs.filter(created_at__gt=now - _HOUR)),
+        waiting=capped(jobs.filter(state="queued")),
     )

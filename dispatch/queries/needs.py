@@ -3,19 +3,20 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from typing import Any, Final
+from typing import Final
 
-from django.db.models import Min, Q, QuerySet
+from django.db.models import Min, Q
 
-from catalog.models import AdminState, Channel
+from catalog.models import Channel
 from dispatch.lifecycle import UNKNOWN_STATES, JobState
 from dispatch.models import Attempt, Job
+from dispatch.queries.counting import capped
 from dispatch.queries.off_air import off_air
-from health.models import Alert, RefusalRecord
-from health.refusals import FROZEN_AT_REFUSALS
+from dispatch.queries.places import channel_circuit
+from health.models import FROZEN, Alert, RefusalRecord
 
-CAP: Final = 10_000  # counting stops here: "10,000+"
 ALARMS_SHOWN: Final = 50
+CHANNELS_SHOWN: Final = 50
 _WORST_FIRST: Final = ("circuit_open", "probing", "recovering", "degraded", "disabled", "healthy")
 _RECENT: Final = timedelta(hours=1)
 _UNDER_WAY: Final = (
@@ -24,7 +25,6 @@ _UNDER_WAY: Final = (
     JobState.FETCHING_OUTPUT,
     JobState.CANCEL_REQUESTED,
 )
-_FROZEN: Final = Q(refusals=None) | Q(refused_at=None) | Q(refusals__gte=FROZEN_AT_REFUSALS)
 
 
 def unacknowledged_critical() -> list[Alert]:
@@ -44,7 +44,7 @@ class ChannelState:
 
 @dataclass(frozen=True, slots=True)
 class JobsNow:
-    """Counts are capped at CAP. `oldest_waiting_at`: creation of the oldest job that has no attempt yet."""
+    """Counts are capped. `oldest_waiting_at`: creation of the oldest job that has no attempt yet."""
 
     waiting: int
     oldest_waiting_at: datetime | None
@@ -88,11 +88,11 @@ def jobs_now(now: datetime) -> JobsNow:
     lately = jobs.filter(created_at__gte=now - 2 * _RECENT)  # the index is on creation
     failed = (JobState.FAILED, JobState.EXPIRED)
     return JobsNow(
-        waiting=_capped(waiting),
+        waiting=capped(waiting),
         oldest_waiting_at=waiting.aggregate(at=Min("created_at"))["at"],
-        running=_capped(jobs.filter(state__in=_UNDER_WAY)),
-        finished_lately=_capped(lately.filter(recent, state=JobState.SUCCEEDED)),
-        failed_lately=_capped(lately.filter(recent, state__in=failed)),
+        running=capped(jobs.filter(state__in=_UNDER_WAY)),
+        finished_lately=capped(lately.filter(recent, state=JobState.SUCCEEDED)),
+        failed_lately=capped(lately.filter(recent, state__in=failed)),
     )
 
 
@@ -106,30 +106,24 @@ def _needs() -> Iterator[Need]:
     if alarms := unacknowledged_critical():
         yield Need("alarm", len(alarms), min(each.opened_at for each in alarms))
     uncertain = Attempt.objects.filter(state__in=sorted(UNKNOWN_STATES))
-    if count := _capped(uncertain):
+    if count := capped(uncertain):
         yield Need("uncertain", count, uncertain.aggregate(at=Min("created_at"))["at"])
     for each in off_air():
         # Taken out by a person as it was: that is meant.
         if not each.is_meant:
             yield Need("unpublished", 1, each.since, each.model.slug, each.model.revision)
-    frozen = RefusalRecord.objects.filter(_FROZEN, ended_at=None)
-    if count := _capped(frozen):
+    frozen = RefusalRecord.objects.filter(FROZEN, ended_at=None)
+    if count := capped(frozen):
         yield Need("frozen", count, frozen.aggregate(at=Min("created_at"))["at"])
 
 
 def channel_states() -> list[ChannelState]:
-    """The worst first."""
-    rows = Channel.objects.select_related("health").order_by("slug")[:50]
-    return sorted(map(_channel_state, rows), key=lambda channel: _WORST_FIRST.index(channel.state))
+    """The worst first, at most CHANNELS_SHOWN."""
+    rows = Channel.objects.select_related("health").order_by("slug")
+    states = sorted(map(_channel_state, rows), key=lambda channel: _WORST_FIRST.index(channel.state))
+    return states[:CHANNELS_SHOWN]
 
 
 def _channel_state(row: Channel) -> ChannelState:
-    if row.state == AdminState.DISABLED:
-        return ChannelState(row.slug, "disabled", 0, None)
-    if not hasattr(row, "health"):
-        return ChannelState(row.slug, "healthy", 0, None)
-    return ChannelState(row.slug, row.health.state, row.health.recovery_successes, row.health.changed_at)
-
-
-def _capped(rows: QuerySet[Any]) -> int:
-    return rows.order_by()[:CAP].count()
+    circuit = channel_circuit(row)
+    return ChannelState(row.slug, circuit.state, circuit.recovery_successes, circuit.since)

@@ -89,16 +89,43 @@ class GroupNow:
     channels: Sequence[str]  # slugs
 
 
+@dataclass(frozen=True, slots=True)
+class _Around:
+    """What every place is told by, read once, so that the numbers of all places of a page agree."""
+
+    taken: Mapping[Key, Counter[str]]
+    maintenances: Mapping[int, Maintenance]  # by channel
+    bound: frozenset[int]  # supplies that an enabled binding uses
+
+
+def _around() -> _Around:
+    bound = SupplyBinding.objects.filter(enabled=True).order_by().values_list("supply_id", flat=True)
+    return _Around(_taken_slots(), maintenances(), frozenset(bound.distinct()))
+
+
+def places_now() -> tuple[list[ChannelNow], list[GroupNow]]:
+    """Channels by slug, without retired ones, and groups by account; seven queries."""
+    around = _around()
+    return _channels(around, "", with_retired=False), _groups(around)
+
+
 def channels_now(only: str = "", with_retired: bool = False) -> list[ChannelNow]:
     """By slug; `only` one of them. A channel is retired when it is off and no enabled binding uses it."""
+    return _channels(_around(), only, with_retired)
+
+
+def supplies_now(with_retired: bool = False) -> list[SupplyNow]:
+    """By slug; four queries."""
+    return [each for each in _supplies(_around(), "") if with_retired or not each.is_retired]
+
+
+def _channels(around: _Around, only: str, with_retired: bool) -> list[ChannelNow]:
     rows = Channel.objects.select_related("health", "capacity_group").order_by("slug")
     rows = rows.filter(slug=only) if only else rows
-    supplies = supplies_now(only, with_retired=True)
     of_channel: dict[int, list[SupplyNow]] = defaultdict(list)
-    for supply in supplies:
+    for supply in _supplies(around, only):
         of_channel[supply.row.channel_id].append(supply)
-    taken, open_maintenances = taken_slots(), maintenances()
-    found = [_channel(row, of_channel[row.pk], taken, open_maintenances) for row in rows]
+    found = [_channel(row, of_channel[row.pk], around) for row in rows]
     return [
         replace(each, supplies=[s for s in each.supplies if with_retired or not s.is_retired])
         for each in found
@@ -106,30 +133,27 @@ def channels_now(only: str = "", with_retired: bool = False) -> list[ChannelNow]
     ]
 
 
-def supplies_now(channel: str = "", with_retired: bool = False) -> list[SupplyNow]:
-    """By slug; those of one channel, by its slug. Four queries."""
+def _supplies(around: _Around, channel: str) -> list[SupplyNow]:
+    """All, or those of one channel by its slug; retired ones too."""
     rows = Supply.objects.select_related("health", "channel__health", "capability_version").order_by("slug")
     rows = rows.filter(channel__slug=channel) if channel else rows
-    taken, open_maintenances, bound = taken_slots(), maintenances(), _bound()
-    found = [_supply(row, taken, open_maintenances, bound) for row in rows]
-    return [each for each in found if with_retired or not each.is_retired]
+    return [_supply(row, around) for row in rows]
 
 
-def groups_now() -> list[GroupNow]:
-    taken = taken_slots()
+def _groups(around: _Around) -> list[GroupNow]:
     rows = CapacityGroup.objects.prefetch_related("channels").order_by("account", "endpoint")
     return [
         GroupNow(
             row,
-            slots_of(taken, Kind.GROUP, row.pk, row.capacity, row.capacity),
+            _slots_of(around.taken, Kind.GROUP, row.pk, row.capacity, row.capacity),
             sorted(channel.slug for channel in row.channels.all()),
         )
         for row in rows
     ]
 
 
-def taken_slots() -> Mapping[Key, Counter[str]]:
-    """From the leases themselves, by one statement: so the numbers of all places agree."""
+def _taken_slots() -> Mapping[Key, Counter[str]]:
+    """From the leases themselves, by one statement."""
     rows: Iterable[Mapping[str, Any]] = (
         CapacityLease.objects.filter(released_at=None)
         .values("group_id", "channel_id", "supply_id", "state")
@@ -155,7 +179,7 @@ def _counted(row: Mapping[str, Any]) -> dict[str, int]:
     return {"in_use": row["n"] - row["unsent"], "leased": row["unsent"]}
 
 
-def slots_of(taken: Mapping[Key, Counter[str]], kind: Kind, pk: int, limit: int, open_to_new: int) -> Slots:
+def _slots_of(taken: Mapping[Key, Counter[str]], kind: Kind, pk: int, limit: int, open_to_new: int) -> Slots:
     counted = taken.get((kind.value, pk), Counter())
     return Slots(counted["in_use"], counted["leased"], counted["unknown"], limit, open_to_new)
 
@@ -174,41 +198,31 @@ def _own(row: Channel | Supply, place: str) -> Circuit:
     return Circuit(health.state, health.recovery_successes, health.changed_at, place)
 
 
-def _channel(
-    row: Channel,
-    supplies: Sequence[SupplyNow],
-    taken: Mapping[Key, Counter[str]],
-    open_maintenances: Mapping[int, Maintenance],
-) -> ChannelNow:
+def _channel(row: Channel, supplies: Sequence[SupplyNow], around: _Around) -> ChannelNow:
     circuit = channel_circuit(row)
     return ChannelNow(
         row=row,
         circuit=circuit,
-        slots=slots_of(taken, Kind.CHANNEL, row.pk, row.concurrency, _open(row, circuit)),
-        maintenance=open_maintenances.get(row.pk),
+        slots=_slots_of(around.taken, Kind.CHANNEL, row.pk, row.concurrency, _open(row, circuit)),
+        maintenance=around.maintenances.get(row.pk),
         supplies=supplies,
         is_retired=row.state == AdminState.DISABLED
-        and row.pk not in open_maintenances
+        and row.pk not in around.maintenances
         and all(each.is_retired for each in supplies),
     )
 
 
-def _supply(
-    row: Supply,
-    taken: Mapping[Key, Counter[str]],
-    open_maintenances: Mapping[int, Maintenance],
-    bound: frozenset[int],
-) -> SupplyNow:
+def _supply(row: Supply, around: _Around) -> SupplyNow:
     circuit = circuit_of(row)
     if circuit.state == "healthy":
         circuit = _own(row, "")
     return SupplyNow(
         row=row,
         circuit=circuit,
-        slots=slots_of(taken, Kind.SUPPLY, row.pk, row.concurrency, _open(row, circuit)),
-        maintenance=open_maintenances.get(row.channel_id),
-        is_retired=row.pk not in bound
-        and row.channel_id not in open_maintenances
+        slots=_slots_of(around.taken, Kind.SUPPLY, row.pk, row.concurrency, _open(row, circuit)),
+        maintenance=around.maintenances.get(row.channel_id),
+        is_retired=row.pk not in around.bound
+        and row.channel_id not in around.maintenances
         and AdminState.DISABLED in (row.state, row.channel.state),
     )
 
@@ -218,13 +232,6 @@ def _open(row: Channel | Supply, circuit: Circuit) -> int:
     if row.state != AdminState.ENABLED:
         return 0
     return effective_capacity(circuit.state, circuit.recovery_successes, row.concurrency)
-
-
-def _bound() -> frozenset[int]:
-    """Supplies that an enabled binding uses."""
-    return frozenset(
-        SupplyBinding.objects.filter(enabled=True).order_by().values_list("supply_id", flat=True).distinct()
-    )
 
 
 def worst_first(channels: Iterable[ChannelNow]) -> list[ChannelNow]:

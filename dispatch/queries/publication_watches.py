@@ -69,20 +69,20 @@ def _shown(model: PublicModel, now: datetime) -> QuerySet[PublicationWatch]:
 
 def watched_now(model: PublicModel, now: datetime) -> Watched | None:
     """The newest of a model, while it goes on and for SHOWN_FOR after; at most two queries."""
-    watch = _shown(model, now).order_by("-published_at").first()
+    watch = _shown(model, now).order_by("-published_at", "-id").first()
     return None if watch is None else _watched(watch, now)
 
 
 def watches_of(model: PublicModel) -> Sequence[Watched]:
     """Those that are over, newest first, at most REMEMBERED; one query."""
     rows = PublicationWatch.objects.filter(public_model=model, actual__isnull=False)
-    return [_over(row) for row in rows.order_by("-published_at")[:REMEMBERED]]
+    return [_over(row) for row in rows.order_by("-published_at", "-id")[:REMEMBERED]]
 
 
 def by_revision(model: PublicModel) -> Mapping[int, Watched]:
     """Of each revision, the newest that is over; one query."""
     rows = PublicationWatch.objects.filter(public_model=model, actual__isnull=False)
-    newest = rows.order_by("revision", "-published_at").distinct("revision")
+    newest = rows.order_by("revision", "-published_at", "-id").distinct("revision")
     return {row.revision: _over(row) for row in newest}
 
 

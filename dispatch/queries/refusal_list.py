@@ -11,17 +11,16 @@ from django.http import QueryDict
 
 from catalog.models import Supply
 from dispatch.models import Attempt, Job
+from dispatch.queries.counting import CAP
 from dispatch.queries.cuts import Cursor, Cut, cut
-from dispatch.queries.needs import CAP
 from health.memory import record_of
-from health.models import RefusalRecord
-from health.refusals import FROZEN_AT_REFUSALS, RefusalState, standing
+from health.models import FROZEN, RefusalRecord
+from health.refusals import RefusalState, standing
 
 ENDED: Final = "ended"
 STATES: Final = (RefusalState.COOLDOWN.value, RefusalState.FROZEN.value, ENDED)
 _JOBS_SHOWN: Final = 20
 _REFUSED: Final = "content_refused"
-_FROZEN: Final = Q(refusals=None) | Q(refused_at=None) | Q(refusals__gte=FROZEN_AT_REFUSALS)
 # As the index of these jobs says it.
 _STOPPED: Final = Q(line__isnull=False) | Q(error_code=_REFUSED)
 
@@ -63,9 +62,9 @@ def matching(wanted: RefusalFilter) -> QuerySet[RefusalRecord]:
     if ENDED in wanted.states:
         said |= Q(ended_at__isnull=False)
     if RefusalState.FROZEN in wanted.states:
-        said |= Q(ended_at=None) & _FROZEN
+        said |= Q(ended_at=None) & FROZEN
     if RefusalState.COOLDOWN in wanted.states:
-        said |= Q(ended_at=None) & ~_FROZEN
+        said |= Q(ended_at=None) & ~FROZEN
     return records.filter(said)
 
 

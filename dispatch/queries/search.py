@@ -8,8 +8,17 @@ from django.db.models import Model
 from django.urls import reverse
 
 from billing.models import CostRuleVersion, Customer
-from catalog.models import Channel, PublicModel, Supply
-from dispatch.models import Asset, Attempt, Job, ProviderJob, SelectionRound
+from catalog.models import CapabilityVersion, Channel, PublicModel, Supply
+from dispatch.models import (
+    Asset,
+    Attempt,
+    CapacityLease,
+    Job,
+    Maintenance,
+    ProviderJob,
+    SelectionRound,
+    TrialCall,
+)
 from health.models import Alert, HealthEvent, RefusalRecord
 
 LIMIT: Final = 20
@@ -106,6 +115,30 @@ def _health_events(text: str) -> list[Hit]:
     return [Hit("health_event", each, reverse("health_event", args=[each])) for each in ids]
 
 
+def _trials(text: str) -> list[Hit]:
+    found = TrialCall.objects.filter(public_id__startswith=text).values_list("public_id", "supply__slug")
+    return [Hit("trial", own, f"{reverse('try_supply', args=[slug])}#{own}") for own, slug in found[:LIMIT]]
+
+
+def _capabilities(text: str) -> list[Hit]:
+    found = CapabilityVersion.objects.filter(public_id__startswith=text)
+    told = found.values_list("public_id", "supply__slug")[:LIMIT]
+    return [
+        Hit("capability", own, f"{reverse('supply', args=[slug])}#capability-heading") for own, slug in told
+    ]
+
+
+def _maintenances(text: str) -> list[Hit]:
+    found = Maintenance.objects.filter(public_id__startswith=text).values_list("public_id", "channel__slug")
+    return [Hit("maintenance", own, reverse("channel", args=[slug])) for own, slug in found[:LIMIT]]
+
+
+def _leases(text: str) -> list[Hit]:
+    found = CapacityLease.objects.filter(token__startswith=text)
+    told = found.values_list("token", "attempt__public_id", "attempt__job__public_id")[:LIMIT]
+    return [Hit("lease", token, f"{_job_url(job)}#{attempt}") for token, attempt, job in told]
+
+
 def _named(text: str) -> list[Hit]:
     """Public models, channels and supplies: a whole name opens, a beginning lists."""
     kinds: Sequence[tuple[str, type[Model]]] = (
@@ -135,6 +168,10 @@ _BY_PREFIX: Final[Mapping[str, Callable[[str], list[Hit]]]] = {
     "hev": _health_events,
     "ref": _refusals,
     "prv": _prices,
+    "trl": _trials,
+    "cap": _capabilities,
+    "mnt": _maintenances,
+    "lse": _leases,
 }
 
 

@@ -9,7 +9,7 @@ from typing import Final
 from catalog.models import SupplyBinding
 from dispatch.held_channels import held_until
 from dispatch.models import Attempt, Job, Maintenance
-from dispatch.queries.needs import CAP
+from dispatch.queries.counting import capped
 from dispatch.queries.off_air import OffAir, off_air
 from dispatch.queries.places import SupplyNow, supplies_now
 from dispatch.queries.waiting import Group, WaitingNow, waiting_now
@@ -30,7 +30,7 @@ class Check:
 
 @dataclass(frozen=True, slots=True)
 class Arrivals:
-    """Of the last hour; counts are capped at CAP."""
+    """Of the last hour; counts are capped."""
 
     arrived: int
     started: int
@@ -100,11 +100,11 @@ def standstill(now: datetime) -> Standstill:
 
 
 def _arrivals(now: datetime) -> Arrivals:
-    recent = Job.objects.filter(created_at__gt=now - HOUR).order_by()
+    recent = Job.objects.filter(created_at__gt=now - HOUR)
     # What began lately came lately: a job waits at most for its deadline.
-    began = Job.objects.filter(created_at__gt=now - 2 * HOUR, started_at__gt=now - HOUR).order_by()
+    began = Job.objects.filter(created_at__gt=now - 2 * HOUR, started_at__gt=now - HOUR)
     last = Job.objects.order_by("-created_at", "-id").values_list("created_at", flat=True).first()
-    return Arrivals(recent[:CAP].count(), began[:CAP].count(), last)
+    return Arrivals(capped(recent), capped(began), last)
 
 
 def _checks(waiting: WaitingNow, arrivals: Arrivals, held: Sequence[str]) -> list[Check]:

@@ -11,7 +11,7 @@ from catalog.models import AuditEntry
 from dispatch.decisions import Case, Decision, Effect, effect_of
 from dispatch.lifecycle import UNKNOWN_STATES, AttemptState, JobState
 from dispatch.models import Attempt, CapacityLease, DeskClaim, GivingUp, ProviderEvent, ProviderJob
-from dispatch.queries.needs import CAP
+from dispatch.queries.counting import capped
 
 SHOWN: Final = 200
 EVENTS_SHOWN: Final = 100
@@ -44,8 +44,8 @@ class Desk:
 
 
 def uncertain_count() -> int:
-    """At most CAP; asked on every page."""
-    return _open().order_by()[:CAP].count()
+    """Capped; asked on every page."""
+    return capped(_open())
 
 
 def desk(now: datetime) -> Desk:
@@ -65,7 +65,7 @@ def lines_again(ids: Sequence[str], now: datetime) -> list[Line]:
 
 
 def newer_count(ids: Sequence[str]) -> int:
-    return _open().exclude(public_id__in=ids).order_by()[:CAP].count()
+    return capped(_open().exclude(public_id__in=ids))
 
 
 def _open() -> QuerySet[Attempt]:

@@ -180,9 +180,6 @@ def _reasons(evidence: SelectionRound | None) -> list[str]:
     return [each["reason"] for each in candidates if each["reason"] is not None]
 
 
-# ---- what its candidates wait for
-
-
 def _blocked(evidence: SelectionRound | None) -> list[Blocked]:
     if evidence is None:
         return []

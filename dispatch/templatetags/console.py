@@ -14,7 +14,7 @@ from django.utils.safestring import SafeString
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, ngettext, pgettext
 
-from dispatch.queries.needs import CAP
+from dispatch.queries.counting import CAP
 from dispatch.views import icons
 from dispatch.views import vocabulary as words
 from dispatch.views.access import MATRIX, ROLES

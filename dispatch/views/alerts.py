@@ -1,5 +1,8 @@
 """Alerts: see them, own them, close them out. Acknowledging is not resolving."""
 
+from datetime import datetime
+from typing import Any
+
 from django.contrib import messages
 from django.db import transaction
 from django.http import Http404, HttpRequest, HttpResponse
@@ -10,6 +13,7 @@ from django.views.decorators.http import require_POST, require_safe
 
 from catalog.audit import Actor, record
 from dispatch.queries import alert_list
+from dispatch.queries.alert_list import AlertFilter
 from dispatch.queries.search import find
 from dispatch.services import own_alert
 from dispatch.services.acknowledge_alerts import MOST
@@ -18,9 +22,11 @@ from dispatch.views import alert_words
 from dispatch.views import vocabulary as words
 from dispatch.views.access import requires
 from dispatch.views.alert_bulk import NOTE_LENGTH
+from dispatch.views.alert_guidance import guidance_of
 from dispatch.views.bulk import filter_of, ticked_of, with_moment
+from dispatch.views.rows import rows_on_screen
 from dispatch.views.session import local_next
-from dispatch.views.shell import answer_beat, page
+from dispatch.views.shell import answer_beat, is_beat, page
 from health.alerts import acknowledge
 from health.models import Alert
 from health.services.redeliver import redeliver
@@ -31,6 +37,8 @@ from health.services.redeliver import redeliver
 def alerts(request: HttpRequest) -> HttpResponse:
     now = timezone.now()
     wanted = alert_list.parse_filter(request.GET)
+    if is_beat(request):
+        return page(request, "console/alerts.html", _beat(request, wanted, now), now)
     groups = alert_list.alert_groups(now, wanted)
     last = alert_list.last_resolved() if groups.all_quiet else None
     together = [alert for alert in groups.firing if alert.severity != "critical"]
@@ -51,6 +59,18 @@ def alerts(request: HttpRequest) -> HttpResponse:
     return page(request, "console/alerts.html", context, now)
 
 
+def _beat(request: HttpRequest, wanted: AlertFilter, now: datetime) -> dict[str, Any]:
+    """The alerts on the screen, each where it stands; and how many came since."""
+    told = rows_on_screen(request)
+    shown = alert_list.groups_again(told)
+    return {
+        "groups": shown,
+        "wanted": wanted,
+        "arrived": alert_list.arrived(alert_list.alert_groups(now, wanted), told),
+        "ticked": ticked_of(request.GET, MOST),
+    }
+
+
 @require_safe
 @requires("read")
 def alert(request: HttpRequest, alert_id: str) -> HttpResponse:
@@ -62,6 +82,7 @@ def alert(request: HttpRequest, alert_id: str) -> HttpResponse:
         "evidence": _evidence(found),
         "deliveries": alert_list.deliveries(found),
         "steps": alert_list.steps_by_people(found),
+        "guidance": guidance_of(found.code, found.details),
         "hide_strips": True,
         "note_length": NOTE_LENGTH,
     }

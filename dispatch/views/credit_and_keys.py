@@ -14,9 +14,9 @@ from billing.keys import SCOPES, NewKey
 from billing.models import ApiKey, Customer
 from billing.money import MoneyError, micros_of
 from billing.services.credit_customer import credit_customer
-from billing.services.issue_key import issue_key
+from billing.services.hand_out_key import hand_out_key
 from billing.services.revoke_key import revoke_key
-from catalog.audit import Actor, record
+from catalog.audit import Actor
 from dispatch.services.answer_once import answer_once
 from dispatch.templatetags.console import clock_text, money
 from dispatch.views.access import requires
@@ -100,10 +100,7 @@ def issue(request: HttpRequest, customer_id: str) -> HttpResponse:
     made: list[NewKey] = []
 
     def make() -> str:
-        stored, key = issue_key(row, name=name, scopes=scopes)
-        told = {"customer": row.name, "key": str(stored), "name": name, "scopes": list(scopes)}
-        record(actor.name, actor.source, "issue api key", f"api_key:{stored.public_id}", None, told, now)
-        made.append(key)
+        made.append(hand_out_key(row, name, scopes, actor=actor, now=now)[1])
         return reverse("customer", args=[row.public_id])
 
     went_to = answer_once(form.key, actor.name, now, make) or reverse("customers")
@@ -133,9 +130,7 @@ def revoke_now(request: HttpRequest, customer_id: str, key_id: str) -> HttpRespo
     actor, now = Actor(request.user.get_username(), "console"), timezone.now()
 
     def end() -> str:
-        if revoke_key(key, now):
-            told = {"customer": row.name, "key": str(key)}
-            record(actor.name, actor.source, "revoke api key", f"api_key:{key.public_id}", told, None, now)
+        revoke_key(key, actor=actor, now=now)
         messages.info(request, _("%(key)s is revoked: its next request is refused.") % {"key": key})
         return reverse("customer", args=[row.public_id])
 

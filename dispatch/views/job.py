@@ -15,6 +15,7 @@ from dispatch.queries.timeline import timeline
 from dispatch.queries.waiting_job import waiting_of
 from dispatch.views.access import requires
 from dispatch.views.explanation import explained
+from dispatch.views.job_record import record_of
 from dispatch.views.model_choice import model_choice_of
 from dispatch.views.request_words import facts_of
 from dispatch.views.shell import is_beat, page
@@ -91,6 +92,7 @@ def _job_page(request: HttpRequest, job: Job, content: object) -> HttpResponse:
         "rounds": [explained(each, story.attempts, out[each.pk]) for each in story.rounds],
         "asked": facts_of(job.request),
         "choice": model_choice_of(job),
+        "record": record_of(story),
         "failures_only": request.GET.get("events") == "failures",
         "shown_events": _events(request, story),
         "page_address": request.build_absolute_uri(request.path),

@@ -103,6 +103,10 @@ KINDS: Final[Words] = {  # of what search finds
     "channel": _("Channel"),
     "supply": _("Supply"),
     "health_event": _("Health event"),
+    "trial": _("Trial call"),
+    "capability": _("Capability version"),
+    "maintenance": _("Maintenance"),
+    "lease": _("Slot"),
 }
 SUBJECTS: Final[Words] = {  # of alerts, and of what was seen
     "job": _("Job"),

@@ -173,7 +173,7 @@ document.addEventListener("submit", async (event) => {
 });
 if (remembered(sessionStorage, "recorded") === "yes") {
   remember(sessionStorage, "recorded", "no");
-  const told = $("#acknowledged, .messages");
+  const told = $("#acknowledged") ?? $(".messages");
   told?.setAttribute("tabindex", "-1");
   told?.focus();
 }

@@ -25,6 +25,13 @@ def test_a_customer_is_made_once_and_deposits_add_up() -> None:
     assert list(actions) == ["create customer", "deposit credit", "deposit credit"]
 
 
+@pytest.mark.parametrize("currency", ["usd", "US1", "EURO", "ÜSD"])
+def test_a_currency_that_is_none_makes_nothing(currency: str) -> None:
+    with pytest.raises(CommandError, match="currency"):
+        run("customer", "acme", "--currency", currency)
+    assert not Customer.objects.exists()
+
+
 @pytest.mark.parametrize("amount", ["0", "-1", "1.0000001", "much"])
 def test_an_amount_that_is_no_deposit_makes_nothing(amount: str) -> None:
     with pytest.raises(CommandError, match="deposit"):
@@ -42,7 +49,10 @@ def test_a_key_is_shown_once_listed_without_its_secret_and_revoked() -> None:
     assert secret not in listed
     assert secret not in str(list(AuditEntry.objects.values()))
     run("api_key", "revoke", key.public_id)
+    run("api_key", "revoke", key.public_id)
     assert "revoked" in run("api_key", "list", "acme")
+    entries = AuditEntry.objects.filter(subject=f"api_key:{key.public_id}").order_by("id")
+    assert [entry.action for entry in entries] == ["issue api key", "revoke api key"]
 
 
 def test_a_customer_or_key_that_does_not_exist_is_named() -> None:

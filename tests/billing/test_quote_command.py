@@ -43,9 +43,9 @@ def bracket(**changes: Any) -> dict[str, Any]:
     } | changes
 
 
-def rate(value: str = "0.1391") -> CurrencyRateVersion:
+def rate(value: str = "0.1391", days_ago: int = 1) -> CurrencyRateVersion:
     return CurrencyRateVersion.objects.create(
-        from_currency="CNY", to_currency="USD", rate=value, effective_from=NOW - timedelta(days=1)
+        from_currency="CNY", to_currency="USD", rate=value, effective_from=NOW - timedelta(days=days_ago)
     )
 
 
@@ -60,6 +60,8 @@ def test_every_supply_of_a_model_is_quoted_once_and_names_its_versions(
     for supply, tier in ((dollars, "exact"), (dollars, "fallback"), (yuan, "fallback")):
         SupplyBindingFactory(public_model=model, supply=supply, tier=tier)
     known = rate()
+    for value, days_ago in (("0.2", 2), ("0.3", -1)):
+        rate(value, days_ago)
     first, second = quoted(capsys, model.slug, request_file)
     assert (first["supply"], first["micros"], first["currency"]) == ("a", 1_500_000, "USD")
     assert first["cost_rule_version"] == dollars.cost_rule.versions.get().public_id

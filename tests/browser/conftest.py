@@ -7,7 +7,7 @@ import os
 import shutil
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
-from datetime import datetime, timedelta
+from datetime import timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, NoReturn
 
@@ -20,20 +20,21 @@ from catalog.models import Supply
 from dispatch.models import Job
 from health.models import Alert
 from tests.console import plain_static_files
+from tests.every_page import EveryPage, make_every_page
 from tests.factories import (
     AlertFactory,
     AttemptFactory,
     ChannelFactory,
     ChannelHealthFactory,
     JobFactory,
-    ProviderEventFactory,
     SelectionRoundFactory,
     SupplyFactory,
     UserFactory,
     succeeded_job,
 )
 from tests.models_world import ModelsWorld, make_models_world
-from tests.snapshots import recorded, recorded_switch
+from tests.snapshots import recorded
+from tests.switched_job import switched_job
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, BrowserContext, Page
@@ -55,6 +56,7 @@ FLAGS = [
     "--disable-sync",
     "--no-first-run",
 ]
+EVERYWHERE = "everywhere"
 HEIGHTS = {320: 640, 390: 844, 768: 1024}
 
 
@@ -75,10 +77,17 @@ def pytest_pycollect_makemodule(module_path: Path, parent: pytest.Collector) -> 
     return _Skipped.from_parent(parent, path=module_path) if _missing() else None
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """What looks at every page in every dress runs only where it is asked for: `-m everywhere`."""
     for item in items:
         if Path(__file__).parent in item.path.parents:
             item.add_marker(pytest.mark.browser)
+    if EVERYWHERE in config.option.markexpr:
+        return
+    left_out = [item for item in items if item.get_closest_marker(EVERYWHERE)]
+    if left_out:
+        config.hook.pytest_deselected(items=left_out)
+        items[:] = [item for item in items if item not in left_out]
 
 
 @pytest.fixture(scope="session")
@@ -201,6 +210,11 @@ class World:
 
 
 @pytest.fixture
+def every_page(transactional_db: None) -> EveryPage:
+    return make_every_page()
+
+
+@pytest.fixture
 def models_world(transactional_db: None) -> ModelsWorld:
     return make_models_world()
 
@@ -223,7 +237,7 @@ def world(models_world: ModelsWorld) -> World:
     )
     return World(
         succeeded=succeeded_job(supply=kestrel, created_at=ago - timedelta(minutes=5)),
-        switched=_switched(kestrel, lite, ago),
+        switched=switched_job(kestrel, lite, ago),
         running=running,
         alert=AlertFactory(opened_at=ago, details={"job": running.public_id}),
         owned=AlertFactory(
@@ -231,34 +245,3 @@ def world(models_world: ModelsWorld) -> World:
         ),
         models=models_world,
     )
-
-
-def _switched(kestrel: Supply, lite: Supply, start: datetime) -> Job:
-    job = JobFactory(state="running", created_at=start)
-    first = AttemptFactory(
-        job=job,
-        supply=kestrel,
-        selection_round=SelectionRoundFactory(job=job, snapshot=recorded()),
-        state="failed",
-        error_category="capacity",
-        error_code="overloaded",
-        error_message="The service is overloaded.",
-        accepted_at=job.created_at + timedelta(seconds=5),
-    )
-    second = AttemptFactory(
-        job=job,
-        number=2,
-        supply=lite,
-        selection_round=SelectionRoundFactory(job=job, attempt_number=2, snapshot=recorded_switch()),
-        state="succeeded",
-        created_at=start + timedelta(seconds=125),
-    )
-    ProviderEventFactory(attempt=first, raw={"id": "task-1"})
-    Job.objects.filter(pk=job.pk).update(
-        state="succeeded",
-        adopted_attempt=second,
-        finished_at=second.finished_at,
-        actual_profile="900",
-        dropped_inputs=["reference_videos"],
-    )
-    return job

@@ -86,7 +86,7 @@ def test_copy_puts_the_whole_id_on_the_clipboard(visitor: Visit, world: World) -
     person = visitor()
     person.page.context.grant_permissions(["clipboard-read", "clipboard-write"])
     page = person.visit(f"{JOBS}{world.switched.public_id}/")
-    page.locator(".heading [data-copy]").click()
+    page.locator(".heading h1 + [data-copy]").click()
     expect(page.locator("#announce")).to_have_text("Copied")
     assert page.evaluate("navigator.clipboard.readText()") == world.switched.public_id
 

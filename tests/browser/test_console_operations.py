@@ -7,41 +7,12 @@ from playwright.sync_api import expect
 from catalog.models import Channel
 from dispatch.models import Attempt, CapacityLease
 from tests.browser.conftest import Visit
-from tests.browser.test_console_everywhere import AXE, AXE_OPTIONS, SIDEWAYS, SMALL
 from tests.operations_world import OperationsWorld, make_operations_world
-
-LEAST = {"width": 24, "height": 24}
-ON_PHONES = ("dispatch", "channels", "capacity")  # where an operator's phone is meant to lead
 
 
 @pytest.fixture
 def operations(transactional_db: None) -> OperationsWorld:
     return make_operations_world()
-
-
-@pytest.mark.parametrize(("language", "theme", "width"), [("en", "light", 1440), ("zh-hans", "dark", 320)])
-def test_g1_g4_g5_l11_v9_hold_on_every_page_of_operations(
-    visitor: Visit, operations: OperationsWorld, language: str, theme: str, width: int
-) -> None:
-    person = visitor(language=language, theme=theme, width=width)
-    person.page.add_init_script(
-        "addEventListener('securitypolicyviolation', event => console.error('policy: ' + event.blockedURI))"
-    )
-    found = []
-    for path in operations.pages():
-        page = person.visit(path)
-        page.evaluate("document.querySelectorAll('main details').forEach(each => { each.open = true; })")
-        assert page.locator("h1").count() == 1, path
-        assert page.evaluate(SMALL, LEAST) == [], path
-        assert page.evaluate(SIDEWAYS) <= 0, path
-        if width > 700 or path.split("/")[2] in ON_PHONES:
-            result = AXE.run(page, options=AXE_OPTIONS)
-            found += [f"{path}\n{result.generate_report()}"] if result.violations_count else []
-        person.beat(5)
-        person.beat(10)
-        expect(page.locator(".htmx-request")).to_have_count(0)
-    assert not found, "\n\n".join(found)
-    assert person.complaints == []
 
 
 def test_l1_l2_beats_keep_focus_open_details_and_change_numbers_in_place(

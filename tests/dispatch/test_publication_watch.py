@@ -54,7 +54,10 @@ def text_of(client: Client, page: str = PAGE) -> str:
     return " ".join(response.content.decode().split())
 
 
-def test_a_publication_is_forecast_by_the_replay_of_the_day_before(engine: Engine) -> None:
+def test_a_publication_is_forecast_compared_and_kept_until_the_next_one(
+    engine: Engine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(forecasts, "FEW", 4)
     before = PublicModel.objects.get(slug=SLUG).revision
     model = moved(engine)
     watch = PublicationWatch.objects.get(public_model=model, revision=model.revision)
@@ -62,18 +65,8 @@ def test_a_publication_is_forecast_by_the_replay_of_the_day_before(engine: Engin
     assert watch.until_at == watch.published_at + LASTS
     told = Forecast.read(watch.forecast or {})
     assert (told.picks, told.recorded, told.replayed) == ({OTHER: 5}, 5, 5)
-    quoted = Attempt.objects.filter(supply__slug=EXACT).first()
-    assert quoted is not None
-    assert told.success == pytest.approx(0.9)
+    assert (told.success, told.currency) == (pytest.approx(0.9), "USD")
     assert told.cost_per_success_micros
-    assert told.currency == quoted.quote_currency
-
-
-def test_what_was_selected_since_stands_beside_it_and_is_kept_when_its_time_is_over(
-    engine: Engine, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(forecasts, "FEW", 4)
-    model = moved(engine)
     engine.finish(*(engine.job() for _ in range(4)))
     watched = watched_now(model, engine.now)
     assert watched is not None
@@ -82,25 +75,21 @@ def test_what_was_selected_since_stands_beside_it_and_is_kept_when_its_time_is_o
     assert watched.actual.spent_micros == sum(
         each.cost_micros or 0 for each in Attempt.objects.filter(supply__slug=OTHER)
     )
-    assert watched.compared.share_error == 0
-    engine.now = watched.watch.until_at + timedelta(seconds=1)
     end_publication_watches(engine.now)
-    watch = PublicationWatch.objects.get(pk=watched.watch.pk)
+    assert PublicationWatch.objects.get(pk=watch.pk).actual is None, "its time is not over"
+    published(engine, BindingFacts(EXACT, "exact"))
+    watch.refresh_from_db()
+    newer = PublicationWatch.objects.get(public_model=model, revision=model.revision + 1)
+    assert (watch.until_at, newer.instead_of) == (engine.now, model.revision)
+    engine.now += timedelta(seconds=1)
+    end_publication_watches(engine.now)
+    watch.refresh_from_db()
     assert (watch.share_error, watch.actual) == (0, watched.actual.as_json())
+    assert set(PublicationWatch.objects.filter(actual__isnull=True, public_model=model)) == {newer}
     engine.finish(engine.job())
     end_publication_watches(engine.now)
-    assert PublicationWatch.objects.get(pk=watch.pk).actual == watch.actual
-
-
-def test_the_next_publication_ends_a_watch_and_begins_its_own(engine: Engine) -> None:
-    model = moved(engine, jobs=1)
-    engine.now += timedelta(minutes=5)
-    published(engine, BindingFacts(EXACT, "exact"))
-    older = PublicationWatch.objects.get(public_model=model, revision=model.revision)
-    newer = PublicationWatch.objects.get(public_model=model, revision=model.revision + 1)
-    assert (older.until_at, newer.instead_of) == (engine.now, model.revision)
-    end_publication_watches(engine.now)
-    assert set(PublicationWatch.objects.filter(actual__isnull=True, public_model=model)) == {newer}
+    kept = PublicationWatch.objects.get(pk=watch.pk)
+    assert kept.actual == watch.actual, "what is over does not change"
 
 
 def test_a_forecast_that_was_lost_is_asked_for_again(engine: Engine) -> None:
@@ -127,6 +116,8 @@ def publisher(engine: Engine, sign_in: SignIn, monkeypatch: pytest.MonkeyPatch) 
 
 def test_the_page_says_as_predicted_or_off_by_how_much(engine: Engine, publisher: Client) -> None:
     model = moved(engine)
+    leads = f"/console/models/{SLUG}/"
+    assert f'hx-get="{PAGE}"' in text_of(publisher, leads)
     assert 'data-verdict="too_few"' in text_of(publisher)
     assert "Too few to judge: 0 selections" in text_of(publisher)
     engine.finish(*(engine.job() for _ in range(4)))
@@ -148,10 +139,18 @@ def test_the_page_says_as_predicted_or_off_by_how_much(engine: Engine, publisher
     line = revisions.split(f'id="forecast-{model.revision}"')[1][:300]
     assert "Off by 60.0 points" in line
     assert "predicted" in line
+    engine.now += timedelta(days=1)
+    assert f'hx-get="{PAGE}"' not in text_of(publisher, leads), "a day later"
+    assert "Nothing was published in the last day." in text_of(publisher)
 
 
-def test_one_click_reverts_through_the_confirmed_way_and_once(engine: Engine, publisher: Client) -> None:
+def test_one_click_reverts_by_role_through_the_confirmed_way_once_and_while_it_serves(
+    engine: Engine, publisher: Client, sign_in: SignIn
+) -> None:
     model = moved(engine, jobs=1)
+    other = text_of(sign_in("operator", username="zhao"))
+    assert "Reverting needs the role publisher." in other
+    assert 'id="revert"' not in other
     page = publisher.get(PAGE)
     watch = PublicationWatch.objects.get(public_model=model, revision=model.revision)
     address = f"/console/models/{SLUG}/revisions/{watch.instead_of}/revert/"
@@ -160,35 +159,14 @@ def test_one_click_reverts_through_the_confirmed_way_and_once(engine: Engine, pu
     form = {"confirm": page.context["token"]}
     for _ in range(2):
         assert publisher.post(address, form)["Location"] == f"/console/models/{SLUG}/"
-    row = PublicModel.objects.get(slug=SLUG)
-    assert (row.revision, row.published_revision) == (model.revision + 1, model.revision + 1)
-    assert row.published
-    bound = {each.supply for each in saved_model_facts(row).bindings if each.tier == "exact"}
-    assert EXACT in bound
-
-
-def test_e16_the_way_back_needs_the_role_and_the_revision_that_serves(
-    engine: Engine, publisher: Client, sign_in: SignIn
-) -> None:
-    moved(engine, jobs=1)
-    page = text_of(sign_in("operator", username="zhao"))
-    assert "Reverting needs the role publisher." in page
-    assert 'id="revert"' not in page
-    published(engine, BindingFacts(EXACT, "exact"))
     row = PublicModel.objects.select_related("policy").get(slug=SLUG)
-    save_model(
-        replace(saved_model_facts(row), disclosure="new"),
-        expected_revision=row.revision,
-        actor=ALICE,
-        now=engine.now,
+    assert (row.revision, row.published_revision, row.published) == (
+        model.revision + 1,
+        model.revision + 1,
+        True,
     )
+    assert EXACT in {each.supply for each in saved_model_facts(row).bindings if each.tier == "exact"}
+    assert 'id="revert"' in text_of(publisher), "and back again"
+    facts = replace(saved_model_facts(row), disclosure="new")
+    save_model(facts, expected_revision=row.revision, actor=ALICE, now=engine.now)
     assert 'id="revert"' not in text_of(publisher), "it does not serve any more"
-
-
-def test_the_models_page_leads_to_the_watch_for_a_day(engine: Engine, publisher: Client) -> None:
-    moved(engine, jobs=1)
-    page = f"/console/models/{SLUG}/"
-    assert f'hx-get="{PAGE}"' in text_of(publisher, page)
-    engine.now += LASTS + timedelta(days=1)
-    assert f'hx-get="{PAGE}"' not in text_of(publisher, page)
-    assert "Nothing was published in the last day." in text_of(publisher)

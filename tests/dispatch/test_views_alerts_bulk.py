@@ -4,10 +4,14 @@ from datetime import timedelta
 from typing import Any
 
 import pytest
+from django.db import connection
 from django.test import Client
-from django.utils import timezone
+from django.test.utils import CaptureQueriesContext
+from django.utils import timezone, translation
 
 from catalog.models import AuditEntry
+from dispatch.views.alert_guidance import GUIDANCE, guidance_of
+from health.alerts import SEVERITIES
 from health.models import Alert
 from tests.console import SignIn
 from tests.factories import AlertFactory
@@ -144,3 +148,52 @@ def test_an_alert_is_taken_over_given_back_and_noted_on(operator: Client, sign_i
     assert "Nothing was changed." in wang.post(own, {"do": "take_over"}, follow=True).content.decode()
     viewer = sign_in("viewer", username="zhou")
     assert viewer.post(own, {"do": "note", "note": "x"}).status_code == 403
+
+
+def test_l4_a_beat_moves_no_alert_and_announces_what_came(operator: Client) -> None:
+    beat = {"HX-Request": "true"}
+    critical, (warning,) = AlertFactory(), warnings(1)
+    shown = [f"needs:{critical.public_id}", f"firing:{warning.public_id}"]
+    operator.post(f"/console/alerts/{critical.public_id}/acknowledge/")
+    late = AlertFactory()
+    response = operator.get(LIST, headers=beat | {"Console-Rows": ",".join(shown)})
+    groups = response.context["groups"]
+    assert (groups.need_a_person, groups.firing) == ([critical], [warning])
+    text = response.content.decode()
+    assert "Acknowledged by li.m" in text, "its value changed in place"
+    assert "1 new. Show" in text
+    assert f'id="{late.public_id}"' not in text
+    Alert.objects.update(acknowledged_at=timezone.now(), acknowledged_by="li.m")
+    Alert.objects.update(resolved_at=timezone.now() - timedelta(days=2), resolved_why="it ended")
+    assert "No alert is firing" in operator.get(LIST, headers=beat).content.decode()
+    AlertFactory()
+    quiet = operator.get(LIST, headers=beat).content.decode()
+    assert "1 new. Show" in quiet
+    assert "No alert is firing" not in quiet
+
+
+def test_every_code_has_its_guidance_and_its_page_opens(operator: Client) -> None:
+    assert set(GUIDANCE) == set(SEVERITIES)
+    with translation.override("zh-hans"):
+        assert not [code for code, words in GUIDANCE.items() if str(words).isascii()]
+    for code in GUIDANCE:
+        guidance = guidance_of(code, {})
+        assert guidance is not None
+        assert operator.get(guidance.address).status_code == 200, code
+    job = guidance_of("output_lost", {"job": "job_1"})
+    assert job is not None
+    assert job.address == "/console/jobs/job_1/"
+    text = operator.get(f"/console/alerts/{AlertFactory().public_id}/").content.decode()
+    assert "Look in the provider&#x27;s console" in text
+
+
+def test_p1_the_list_of_alerts_asks_as_often_however_long_it_is(operator: Client) -> None:
+    operator.get(LIST)
+    counts = []
+    for _ in range(2):
+        warnings(10)
+        AlertFactory.create_batch(5)
+        with CaptureQueriesContext(connection) as queries:
+            operator.get(LIST)
+        counts.append(len(queries))
+    assert counts[0] == counts[1]

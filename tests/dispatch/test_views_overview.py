@@ -13,9 +13,10 @@ from django.utils import timezone
 from catalog.models import PublicModel
 from dispatch.hours import hour_of
 from dispatch.models import HourOfWork
+from dispatch.queries.needs import CHANNELS_SHOWN, channel_states
 from health.models import Alert, RefusalRecord
 from tests.console import SignIn
-from tests.factories import AlertFactory, AttemptFactory, JobFactory
+from tests.factories import AlertFactory, AttemptFactory, ChannelFactory, ChannelHealthFactory, JobFactory
 from tests.figures_world import make_figures
 from tests.operations_world import OperationsWorld, make_operations_world
 
@@ -111,6 +112,15 @@ def test_what_needs_a_person_stands_oldest_first_and_leads_to_its_place(li: Clie
     rows = re.findall(r'<li class="one" id="need-([\w-]+)" data-row', page)
     assert rows == ["frozen", "alarm", "vid-std", "uncertain"]
     assert 'id="needs-frozen" href="/console/refusals/?state=frozen"' in page
+
+
+def test_of_many_channels_the_worst_are_shown_wherever_their_names_stand(db: None) -> None:
+    for number in range(CHANNELS_SHOWN):
+        ChannelFactory(slug=f"a-{number:02}")
+    until = timezone.now() + timedelta(minutes=1)
+    ChannelHealthFactory(channel=ChannelFactory(slug="z"), state="circuit_open", cooldown_until=until)
+    shown = channel_states()
+    assert (shown[0].slug, len(shown)) == ("z", CHANNELS_SHOWN)
 
 
 def test_when_nothing_needs_a_person_the_last_incident_is_told(sign_in: SignIn, db: None) -> None:

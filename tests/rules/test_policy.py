@@ -37,6 +37,7 @@ def test_what_it_says_is_kept_exactly() -> None:
         ("shadow_order", "cheapest"),
         ("currency", "usd"),
         ("currency", 840),
+        ("currency", "US1"),
         ("success_band", "a lot"),
         ("success_band", ""),
         ("success_band", "NaN"),

@@ -213,7 +213,7 @@ class People:
         publish(row, actor=OPERATOR, now=self._now)
 
     def _revoke(self) -> None:
-        revoke_key(ApiKey.objects.get(pk=self._world.keys["doomed"]), self._now)
+        revoke_key(ApiKey.objects.get(pk=self._world.keys["doomed"]), actor=OPERATOR, now=self._now)
 
     def heal(self) -> None:
         """Everything as usual again, so that whatever waits can end."""

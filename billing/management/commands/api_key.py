@@ -4,16 +4,15 @@ from argparse import ArgumentParser
 from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError
-from django.db import transaction
 from django.utils import timezone
 
 from billing.keys import SCOPES
 from billing.models import ApiKey, Customer
-from billing.services.issue_key import issue_key
+from billing.services.hand_out_key import hand_out_key
 from billing.services.revoke_key import revoke_key
-from catalog import audit
+from catalog.audit import Actor
 
-ACTOR, SOURCE = "command:api_key", "command"
+ACTOR = Actor("command:api_key", "command")
 
 
 class Command(BaseCommand):
@@ -31,19 +30,15 @@ class Command(BaseCommand):
 
     def _issue(self, customer_name: str, options: dict[str, Any]) -> None:
         customer, now = self._customer(customer_name), timezone.now()
-        with transaction.atomic():
-            row, key = issue_key(customer, name=options["name"], scopes=tuple(options["scope"] or SCOPES))
-            after = {"customer": customer.public_id, "key": str(row), "scopes": row.scopes}
-            audit.record(ACTOR, SOURCE, "issue api key", f"api_key:{row.public_id}", None, after, now)
+        scopes = tuple(options["scope"] or SCOPES)
+        row, key = hand_out_key(customer, options["name"], scopes, actor=ACTOR, now=now)
         self.stdout.write(f"{row.public_id} for {customer.name}, shown this once: {key.secret}")
 
     def _revoke(self, key_id: str, _options: dict[str, Any]) -> None:
-        row, now = ApiKey.objects.filter(public_id=key_id).first(), timezone.now()
+        row = ApiKey.objects.select_related("customer").filter(public_id=key_id).first()
         if row is None:
             raise CommandError(f"There is no key {key_id}; `api_key list CUSTOMER` shows their ids.")
-        with transaction.atomic():
-            if revoke_key(row, now):
-                audit.record(ACTOR, SOURCE, "revoke api key", f"api_key:{key_id}", None, None, now)
+        revoke_key(row, actor=ACTOR, now=timezone.now())
         self.stdout.write(f"{key_id} opens nothing any more.")
 
     def _list(self, customer_name: str, _options: dict[str, Any]) -> None:

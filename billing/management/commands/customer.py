@@ -15,12 +15,13 @@ from billing.money import MoneyError, micros_of, written
 from billing.priorities import LEVELS, PriorityError, parse_priorities
 from billing.services.create_customer import create_customer
 from catalog import audit
+from catalog.currency import is_currency
 
 ACTOR, SOURCE = "command:customer", "command"
 
 
 class Command(BaseCommand):
-    help = "Make a customer, or show one; --deposit adds credit."
+    help = "Make a customer, or show one; --deposit adds credit, --priority orders its projects."
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         parser.add_argument("name")
@@ -39,6 +40,8 @@ class Command(BaseCommand):
     def handle(self, *_: Any, **options: Any) -> None:
         deposit_micros = self._micros(options["deposit"])
         priorities = self._priorities(options["priority"])
+        if not is_currency(options["currency"]):
+            raise CommandError(f"--currency {options['currency']}: not a three-letter code", returncode=2)
         now = timezone.now()
         with transaction.atomic():
             is_new = not Customer.objects.filter(name=options["name"]).exists()

@@ -92,9 +92,6 @@ class ArkFace:
         return "video/mp4", media.video(_duration(task.request), width, height, bool(_audio(task.request)))
 
 
-# --- submitting --------------------------------------------------------------------------------------
-
-
 def _submit(request: Request, key: str, world: World) -> Answer:
     body = _object(request.body)
     is_video = request.path == _TASKS
@@ -209,9 +206,6 @@ def _picture_problem(body: Mapping[str, Any]) -> str | None:
     if not body.get("model") or not body.get("prompt"):
         return "missing: model or prompt"
     return None if _picture_size(body) else "size"
-
-
-# --- documents ---------------------------------------------------------------------------------------
 
 
 def _one(request: Request, key: str, task_id: str, world: World) -> Answer:
