@@ -205,6 +205,8 @@ def _count(counted: Counter[tuple[Subject, str]]) -> None:
 def renew(fences: Mapping[int, int], now: datetime, until: datetime) -> set[int]:
     """Prolongs the leases of attempts that are still held by the fence given for each; the attempts whose
     were. Another was given to another process meanwhile."""
+    if not fences:
+        return set()
     with connection.cursor() as cursor:
         cursor.execute(
             _RENEW, {"attempts": list(fences), "fences": list(fences.values()), "now": now, "until": until}

@@ -68,22 +68,18 @@ def submit(attempt_ids: Collection[int], clock: Clock, until: datetime | None = 
 
 
 def _claim(attempt_ids: Collection[int], now: datetime) -> list[Attempt]:
-    """`ready → submitting` for those that the guard still lets go; the others move as it asks."""
+    """`ready → submitting` for those that the guard still lets go; the others move as it asks. What holds no
+    lease stays as it is."""
     with transaction.atomic():
-        ready = [
-            each for each in locked_attempts(attempt_ids, to_send=True).values() if each.state == A.READY
-        ]
-        held = CapacityLease.objects.filter(attempt__in=ready, released_at=None)
-        fences: dict[int, int] = dict(held.values_list("attempt", "fence"))
+        seen = locked_attempts(attempt_ids, to_send=True).values()
+        ready = [attempt for attempt in seen if attempt.state == A.READY]
+        leases = CapacityLease.objects.filter(attempt__in=ready, released_at=None)
+        fences: dict[int, int] = dict(leases.values_list("attempt", "fence"))
+        held = capacity.renew(fences, now, now + capacity.LEASE_TTL)
         closed = held_until(now)
-        wishes = [(attempt, _guarded(attempt, closed, now)) for attempt in ready if attempt.pk in fences]
+        wishes = [(attempt, _guarded(attempt, closed, now)) for attempt in ready if attempt.pk in held]
         moved = advance_locked(wishes, now)
-        claimed = [attempt for attempt in moved if attempt is not None and attempt.state == A.SUBMITTING]
-        theirs = {attempt.pk: fences[attempt.pk] for attempt in claimed}
-        if capacity.renew(theirs, now, now + capacity.LEASE_TTL) == theirs.keys():
-            return claimed
-        transaction.set_rollback(True)
-        return []
+    return [attempt for attempt in moved if attempt is not None and attempt.state == A.SUBMITTING]
 
 
 def _guarded(attempt: Attempt, closed: Collection[str], now: datetime) -> Move:
