@@ -24,7 +24,8 @@ from dispatch.views.shell import is_beat, page
 @require_safe
 @requires("read")
 def job(request: HttpRequest, job_id: str) -> HttpResponse:
-    return _job_page(request, _found(job_id), content=None)
+    found = job_story.find_job(job_id)
+    return _job_page(request, found, content=None) if found else _not_found(request, job_id)
 
 
 @require_POST
@@ -69,6 +70,12 @@ def _found(job_id: str) -> Job:
     if job is None:
         raise Http404
     return job
+
+
+def _not_found(request: HttpRequest, job_id: str) -> HttpResponse:
+    """The search, with the id still in its box."""
+    context = {"q": job_id, "hits": [], "as_of": timezone.now()}
+    return render(request, "console/search.html", context, status=404)
 
 
 def _events(request: HttpRequest, story: job_story.JobStory) -> list[tuple[int, ProviderEvent]]:

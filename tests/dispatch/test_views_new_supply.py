@@ -1,9 +1,12 @@
 """A new supply in four steps, tried by one call at the provider, and bound to a public model."""
 
+from datetime import timedelta
 from typing import Any
 
 import pytest
+from django.db import connection
 from django.test import Client
+from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
 from billing.models import ProviderUsageEntry
@@ -11,6 +14,7 @@ from billing.repository import price_in_force
 from catalog.models import AuditEntry, Supply
 from dispatch import supply_form
 from dispatch.models import FormReceipt, SupplyDraft, TrialCall
+from dispatch.services import try_supply
 from tests.console import SignIn
 from tests.engine import Engine
 
@@ -214,6 +218,35 @@ def test_a_trial_says_its_cost_calls_the_provider_once_and_shows_its_answer(
     assert (entry.attempt, entry.amount_micros, entry.platform_loss) == (trial.public_id, 1_800_000, True)
     needs = {need.code: need.is_met for need in admin.get(TRY).context["needs"]}
     assert needs["bound"]
+
+
+def test_no_transaction_is_open_while_the_provider_is_called_and_a_lost_worker_leaves_it_unknown(
+    engine: Engine, admin: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    inside: list[bool] = []
+    monkeypatch.setattr(try_supply, "_allowed", lambda: inside.append(connection.in_atomic_block))
+    confirmed_call(admin)
+    engine.drain()
+    assert inside == [False]
+    lost = timezone.now() - timedelta(minutes=11)
+    TrialCall.objects.update(state="sending", sent_at=lost, provider_job_id="", answer=None)
+    try_supply.send_trial(TrialCall.objects.get().pk, timezone.now)
+    assert len(engine.accepted()) == 1, "rung again, it is not sent again"
+    page = admin.get(TRY)
+    assert page.context["settled"]
+    assert "Nobody knows whether the provider took it" in page.content.decode()
+
+
+def test_p1_the_page_asks_as_often_however_often_it_was_tried(engine: Engine, admin: Client) -> None:
+    confirmed_call(admin)
+    counts = []
+    for _ in range(2):
+        confirmed_call(admin)
+        with CaptureQueriesContext(connection) as queries:
+            admin.get(TRY)
+        counts.append(len(queries))
+    assert counts[0] == counts[1]
+    assert not [query for query in queries if "COUNT(" in query["sql"] and "LIMIT" not in query["sql"]]
 
 
 def test_a_refused_call_costs_nothing_and_says_why(engine: Engine, admin: Client) -> None:
