@@ -10,6 +10,7 @@ from catalog.audit import record
 from dispatch.lifecycle import FINAL_JOB_STATES
 from dispatch.models import Asset, Job, ProviderEvent
 from dispatch.queries import job_story
+from dispatch.queries.health_log import named
 from dispatch.queries.maintenances import maintenances_then
 from dispatch.queries.timeline import timeline
 from dispatch.queries.waiting_job import waiting_of
@@ -95,6 +96,7 @@ def _job_page(request: HttpRequest, job: Job, content: object) -> HttpResponse:
         "story": story,
         "settled": job.state in FINAL_JOB_STATES,
         "content": content,
+        "changes": named(story.changes) if story.changes else (),
         "timeline": timeline(job.created_at, job_story.attempt_times(story, now), now),
         "rounds": [explained(each, story.attempts, out[each.pk]) for each in story.rounds],
         "asked": facts_of(job.request),
