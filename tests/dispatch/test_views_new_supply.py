@@ -25,7 +25,6 @@ WHAT = {
     "modality": "video",
     "provider_model": "doubao-seedance-3-0",
     "model_family": "seedance-3",
-    "real_person_policy": "restricted",
     "lifecycle": "preview",
     "sunset": "2027-06-30",
 }
@@ -39,6 +38,7 @@ CAN = {
     "max_videos": "0",
     "max_audios": "0",
     "audio": "1",
+    "real_person_policy": "restricted",
     "more": '{"fps": [24]}',
 }
 SLOTS = {"concurrency": "3", "unknown_limit": ""}
@@ -75,6 +75,7 @@ def test_four_steps_make_a_supply_that_no_model_uses_yet(engine: Engine, admin: 
     assert response["Location"] == "/console/supplies/beijing-next/try/"
     supply = Supply.objects.select_related("capability_version").get(slug="beijing-next")
     assert (supply.concurrency, supply.lifecycle, str(supply.sunset_on)) == (3, "preview", "2027-06-30")
+    assert supply.real_person_policy == "restricted"
     assert supply.capability_version is not None
     assert supply.capability_version.document == {
         "modes": ["text_to_video", "image_to_video"],
@@ -100,6 +101,7 @@ FAULTS: list[tuple[str, dict[str, Any], dict[str, str]]] = [
     ("what", {"channel": "nowhere", "slug": "new"}, {"channel": "choose", "slug": "bad_slug"}),
     ("what", {"slug": "beijing-seedance-2-0"}, {"slug": "slug_taken"}),
     ("what", {"provider_model": " ", "sunset": "soon"}, {"provider_model": "missing", "sunset": "bad_date"}),
+    ("can", {"real_person_policy": "some"}, {"real_person_policy": "choose"}),
     ("can", {"modes": [], "durations_s": "long"}, {"modes": "no_modes", "durations_s": "bad_durations"}),
     ("can", {"more": "{", "resolutions": ","}, {"more": "bad_json", "resolutions": "empty_list"}),
     ("can", {"more": '{"wings": 2}'}, {"more": "bad_document"}),
@@ -150,6 +152,25 @@ def test_the_first_step_sent_twice_begins_one_draft_and_it_is_only_its_owners(
     admin.post(f"{NEW}{draft.public_id}/discard/")
     assert not SupplyDraft.objects.exists()
     assert admin.post(f"{KEEP}what/", WHAT).status_code == 403, "a form from no page of ours"
+
+
+def test_an_image_has_no_field_about_real_persons_and_sizes_instead_of_lengths(
+    engine: Engine, admin: Client
+) -> None:
+    assert keep(admin, "what", slug="beijing-picture", modality="image").status_code == 302
+    draft = SupplyDraft.objects.get().public_id
+    page = admin.get(f"{NEW}{draft}/can/").content.decode()
+    assert "real_person" not in page
+    assert "real_person" not in admin.get(NEW).content.decode()
+    can = {"modes": ["text_to_image"], "sizes": "1K, 2K", "max_n": "1", "more": ""}
+    assert keep(admin, "can", draft, **can).status_code == 302
+    assert keep(admin, "slots", draft).status_code == 302
+    cost = {"mode": "per_request", "unit": "0.20", "min_s": ""}
+    assert keep(admin, "cost", draft, **cost).status_code == 302
+    supply = Supply.objects.get(slug="beijing-picture")
+    assert (supply.modality, supply.real_person_policy) == ("image", "")
+    page = admin.get("/console/supplies/beijing-picture/try/?try=1&mode=text_to_image&prompt=x&size=1K")
+    assert page.context["trial"].quote_micros == 200_000
 
 
 def test_an_operator_without_the_role_for_prices_adds_it_without_one(engine: Engine, sign_in: SignIn) -> None:
