@@ -156,11 +156,12 @@ def _durations(text: str) -> Any:
     """`5, 10` are these lengths, `4-15` any from the first to the second."""
     if span := _SPAN.fullmatch(text.strip()):
         least, most = _decimal(span[1]), _decimal(span[2])
-        return {"min": least, "max": most} if least <= most else None
+        return {"min": least, "max": most} if 0 < least <= most else None
     try:
-        return [_decimal(each) for each in _listed(text)] or None
+        lengths = [_decimal(each) for each in _listed(text)]
     except (ValueError, OverflowError):
         return None
+    return lengths if lengths and min(lengths) > 0 else None
 
 
 def _decimal(text: str) -> int | float:

@@ -282,7 +282,9 @@ def test_a_refused_call_costs_nothing_and_says_why(engine: Engine, admin: Client
     assert admin.post(f"{TRY}{trial.public_id}/look/", follow=True).status_code == 200
 
 
-def test_what_was_not_confirmed_is_not_sent(engine: Engine, admin: Client, sign_in: SignIn) -> None:
+def test_what_was_not_confirmed_is_not_sent(
+    engine: Engine, admin: Client, sign_in: SignIn, monkeypatch: pytest.MonkeyPatch
+) -> None:
     page = admin.get(f"{TRY}?{ASKED}")
     longer = page.context["query"].replace("duration_s=4", "duration_s=12")
     refused = confirmed_call(admin, query=longer)
@@ -292,6 +294,9 @@ def test_what_was_not_confirmed_is_not_sent(engine: Engine, admin: Client, sign_
     for wrong in ("duration_s=99", "mode=image_to_video", "duration_s=soon"):
         response = admin.get(f"{TRY}?{ASKED}&{wrong}")
         assert (response.status_code, response.context["unready"].code) == (422, "bad_request"), wrong
+    with monkeypatch.context() as held:
+        held.setattr("dispatch.trial.is_held", lambda _channel: True)
+        assert admin.get(f"{TRY}?{ASKED}").context["unready"].code == "held_back"
     finance = sign_in("finance", username="zhou")
     text = finance.get(TRY).content.decode()
     assert "Calls are made by: operator, admin." in text
