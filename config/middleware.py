@@ -1,4 +1,4 @@
-"""What every request passes: its id, and a 401 instead of a login page inside a live panel."""
+"""What every request passes: its id; and what the console's pass besides, in a person's zone and packed."""
 
 import re
 from collections.abc import Callable
