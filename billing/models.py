@@ -221,3 +221,50 @@ class CreditEntry(models.Model):
 
     def __str__(self) -> str:
         return f"{self.kind} {self.amount_micros} {self.currency}"
+
+
+class Book(models.TextChoices):
+    CUSTOMERS = "customers"
+    PROVIDERS = "providers"
+
+
+class HourOfBook(models.Model):
+    """What the lines of one book, hour and kind come to, as far as `SummedTo` says: so that no page adds up
+    what only grows."""
+
+    book = models.CharField(max_length=9, choices=Book)
+    hour = models.DateTimeField()  # its begin
+    kind = models.CharField(max_length=10)
+    currency = models.CharField(max_length=3)
+    supply = models.ForeignKey(Supply, null=True, on_delete=models.PROTECT, related_name="+", db_index=False)
+    platform_loss = models.BooleanField(default=False)
+    micros = models.BigIntegerField()
+    lines = models.BigIntegerField()
+
+    class Meta:
+        verbose_name_plural = "hours of books"
+        constraints = [
+            models.UniqueConstraint(
+                fields=["book", "hour", "kind", "currency", "supply", "platform_loss"],
+                nulls_distinct=False,
+                name="one_sum_per_hour_and_kind",
+            )
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.book} {self.hour:%Y-%m-%d %H} {self.kind}: {self.micros} {self.currency}"
+
+
+class SummedTo(models.Model):
+    """How far a book is summed up: every line up to number `line` is in its hours, and no other."""
+
+    book = models.CharField(max_length=9, choices=Book, primary_key=True)
+    line = models.BigIntegerField(default=0)
+    seen = models.BigIntegerField(default=0)  # the newest line at `seen_at`
+    seen_at = models.DateTimeField()
+
+    class Meta:
+        verbose_name_plural = "summed to"
+
+    def __str__(self) -> str:
+        return f"{self.book} up to {self.line}"

@@ -1,11 +1,13 @@
-"""The prices and exchange rates that are in force at a moment."""
+"""The prices and exchange rates that are in force at a moment, and the next version of a price."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from datetime import datetime
+from typing import Any
 
-from django.db.models import Q, QuerySet
+from django.db.models import Max, Q, QuerySet
 
-from billing.models import CostRuleVersion, CurrencyRateVersion
+from billing.models import CostRule, CostRuleVersion, CurrencyRateVersion
+from catalog.hashing import document_hash
 from catalog.models import Supply
 
 
@@ -31,3 +33,29 @@ def rates_in_force(currency: str, at: datetime) -> dict[str, CurrencyRateVersion
     begun = CurrencyRateVersion.objects.filter(to_currency=currency, effective_from__lte=at)
     newest = begun.order_by("from_currency", "-effective_from").distinct("from_currency")
     return {rate.from_currency: rate for rate in newest}
+
+
+def add_version(
+    rule: CostRule,
+    document: Mapping[str, Any],
+    *,
+    start: datetime,
+    end: datetime | None,
+    by: str,
+    now: datetime,
+) -> CostRuleVersion:
+    """In force from `start` to `end`, under the next number. The caller holds the catalogue's revision, so
+    that nobody else takes the number."""
+    latest = rule.versions.aggregate(number=Max("number"))["number"] or 0
+    return CostRuleVersion.objects.create(
+        rule=rule,
+        number=latest + 1,
+        mode=document["mode"],
+        currency=document["currency"],
+        document=document,
+        document_hash=document_hash(document),
+        effective_from=start,
+        effective_to=end,
+        published_by=by,
+        published_at=now,
+    )

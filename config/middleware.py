@@ -1,10 +1,11 @@
-"""What every request passes: its id, and a 401 instead of a login page inside a live panel."""
+"""What every request passes: its id; and what the console's pass besides, in a person's zone and packed."""
 
 import re
 from collections.abc import Callable
 
 from django.conf import settings
-from django.http import HttpRequest, HttpResponse
+from django.http import HttpRequest, HttpResponse, HttpResponseBase
+from django.middleware.gzip import GZipMiddleware
 from django.utils import timezone
 
 from catalog.ids import public_id
@@ -39,6 +40,17 @@ class PersonalZoneMiddleware:
         zone = personal_zone(request) if request.path.startswith(_CONSOLE) else None
         with timezone.override(zone):
             return self.get_response(request)
+
+
+class ConsoleGZipMiddleware(GZipMiddleware):
+    """Packs the console's pages alone. What a stranger could learn from their length is blurred: tokens are
+    masked anew in each answer, and each answer is padded by a random length."""
+
+    def process_response(self, request: HttpRequest, response: HttpResponseBase) -> HttpResponseBase:
+        is_page = request.path.startswith(_CONSOLE) and response.headers.get("Content-Type", "").startswith(
+            "text/"
+        )
+        return super().process_response(request, response) if is_page else response
 
 
 class SignedOutFragmentMiddleware:

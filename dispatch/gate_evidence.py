@@ -6,7 +6,7 @@ from typing import Any
 
 from billing.models import CostRuleVersion
 from billing.pricing import Price, parse_price
-from billing.repository import price_in_force
+from billing.repository import prices_in_force
 from catalog.capability import Capability, contradictions, parse_capability
 from catalog.document import DocumentError
 from catalog.models import PublicModel, Supply
@@ -87,10 +87,11 @@ def _bound(model: PublicModel, requests: list[tuple[str, Request]], now: datetim
     )
     supplies = [binding.supply for binding in bindings]
     health = health_snapshot({supply.channel_id for supply in supplies}, {supply.pk for supply in supplies})
+    prices = prices_in_force(now, supplies)
     for binding in bindings:
         supply = binding.supply
         capability, capability_problem = _capability(supply, now)
-        price, price_problem = _price(price_in_force(supply, now), supply.modality)
+        price, price_problem = _price(prices.get(supply.pk), supply.modality)
         yield BoundSupply(
             supply=supply.slug,
             tier=binding.tier,

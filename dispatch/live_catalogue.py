@@ -23,6 +23,8 @@ from dispatch.routing import types as routing
 from health.memory import place_of
 from health.refusals import Place as RefusalPlace
 
+type Rates = tuple[dict[str, Ratio], dict[str, str]]  # and their versions, by the other currency
+
 
 @dataclass(frozen=True, slots=True)
 class SupplyFacts:
@@ -95,18 +97,19 @@ def _read(revision: int, now: datetime) -> LiveCatalogue:
     groups = {
         group.pk: routing.Group(group.public_id, group.capacity) for group in CapacityGroup.objects.all()
     }
-    supplies = _supplies(groups, prices)
-    facts = {row.slug: _facts(row, prices) for row in _supply_rows()}
+    rows = _supply_rows()
+    supplies = _supplies(rows, groups, prices)
+    facts = {row.slug: _facts(row, prices) for row in rows}
     bindings = SupplyBinding.objects.select_related("supply", "degradation_rule").order_by(
         "public_model_id", "pk"
     )
     by_model = {
-        key: list(rows) for key, rows in groupby(bindings, key=lambda binding: binding.public_model_id)
+        key: list(bound) for key, bound in groupby(bindings, key=lambda binding: binding.public_model_id)
     }
-    models = {
-        model.pk: _served(model, by_model.get(model.pk, []), supplies, now)
-        for model in PublicModel.objects.select_related("policy")
-    }
+    public = list(PublicModel.objects.select_related("policy"))
+    currencies = {model.policy.parsed().currency for model in public}
+    rates = {currency: rates_to(currency, now) for currency in currencies}
+    models = {model.pk: _served(model, by_model.get(model.pk, []), supplies, rates) for model in public}
     routed = {supply.id: supply for supply in supplies.values()}
     return LiveCatalogue(revision, _next_change(now), models, facts, routed)
 
@@ -127,11 +130,11 @@ def _next_change(now: datetime) -> datetime | None:
 
 
 def _supplies(
-    groups: Mapping[int, routing.Group], prices: Mapping[int, CostRuleVersion]
+    rows: list[Supply], groups: Mapping[int, routing.Group], prices: Mapping[int, CostRuleVersion]
 ) -> dict[int, routing.Supply]:
     channels: dict[int, routing.Channel] = {}
     supplies = {}
-    for row in _supply_rows():
+    for row in rows:
         channel = channels.setdefault(row.channel_id, _channel(row, groups))
         supplies[row.pk] = _supply(row, channel, prices.get(row.pk))
     return supplies
@@ -201,12 +204,12 @@ def _served(
     model: PublicModel,
     bindings: list[SupplyBinding],
     supplies: Mapping[int, routing.Supply],
-    now: datetime,
+    rates: Mapping[str, Rates],
 ) -> ServedModel:
     bound = [binding for binding in bindings if binding.supply_id in supplies]
     keys = routing.candidate_keys((binding.supply.slug, binding.tier) for binding in bound)  # type: ignore[misc]
     policy = model.policy.parsed()
-    rates, rate_versions = rates_to(policy.currency, now)
+    of_currency, rate_versions = rates[policy.currency]
     return ServedModel(
         model=routing.Model(
             slug=model.slug,
@@ -222,7 +225,7 @@ def _served(
         policy_id=model.policy_id,
         policy_version=routing.Version(model.policy.public_id, model.policy.parameters_hash()),
         candidates=tuple(_candidate(binding, supplies[binding.supply_id], keys) for binding in bound),
-        rates=rates,
+        rates=of_currency,
         rate_versions=rate_versions,
         closes_on_refusal=model.refusal_isolation == RefusalIsolation.MODEL,
     )
@@ -241,7 +244,7 @@ def _candidate(
     )
 
 
-def rates_to(currency: str, now: datetime) -> tuple[dict[str, Ratio], dict[str, str]]:
+def rates_to(currency: str, now: datetime) -> Rates:
     """Units of `currency` for one unit of each other that has a rate in force, and the rates' ids."""
     newest = rates_in_force(currency, now)
     rates = {code: version.rate.as_integer_ratio() for code, version in newest.items()}

@@ -3,9 +3,8 @@
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 from itertools import groupby
-from typing import Final
 
-_TIERS: Final = ("exact", "fallback", "degraded")
+from dispatch.routing.types import TIERS
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +49,7 @@ class Loss:
 
 def losses(bindings: Iterable[Bound], out: Collection[str]) -> list[Loss]:
     """For each tier of each model that uses a supply of `out`; those that lose their last one first."""
-    ordered = sorted(bindings, key=lambda each: (each.model, _TIERS.index(each.tier)))
+    ordered = sorted(bindings, key=lambda each: (each.model, TIERS.index(each.tier)))
     found = [_loss(list(tier), out) for _, tier in groupby(ordered, key=lambda each: (each.model, each.tier))]
     return sorted((loss for loss in found if loss.kept < loss.bound), key=lambda loss: not loss.is_last)
 

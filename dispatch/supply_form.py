@@ -25,18 +25,25 @@ LIFECYCLES: Final = ("preview", "stable", "deprecated")
 FIELDS: Final[Mapping[str, tuple[str, ...]]] = {
     "what": (
         *("channel", "slug", "modality", "provider_model", "model_family", "model_version"),
-        *("real_person_policy", "lifecycle", "sunset"),
+        *("lifecycle", "sunset"),
     ),
     "can": (
         *("label", "modes", "durations_s", "resolutions", "aspect_ratios", "sizes", "audio"),
-        *("max_images", "max_videos", "max_audios", "max_n", "more"),
+        *("max_images", "max_videos", "max_audios", "max_n", "real_person_policy", "more"),
     ),
     "slots": ("concurrency", "unknown_limit"),
     "cost": ("mode", "currency", "unit", "min_s", "step_s", "per_credit", "free_on_failure"),
 }
 START: Final[Mapping[str, Typed]] = {  # what an untouched step shows
-    "what": {"modality": "video", "lifecycle": "preview", "real_person_policy": "denied"},
-    "can": {"label": "v1", "max_images": "0", "max_videos": "0", "max_audios": "0", "max_n": "1"},
+    "what": {"modality": "video", "lifecycle": "preview"},
+    "can": {
+        "label": "v1",
+        "max_images": "0",
+        "max_videos": "0",
+        "max_audios": "0",
+        "max_n": "1",
+        "real_person_policy": "denied",
+    },
     "slots": {"concurrency": "1"},
     "cost": {"mode": "per_second", "currency": "USD", "free_on_failure": "1"},
 }
@@ -94,16 +101,11 @@ def read_what(typed: Typed, known: Known) -> Read:
     if typed.get("modality") not in MODES:
         faults["modality"] = "choose"
     faults |= {name: "missing" for name in ("provider_model", "model_family") if not typed.get(name)}
-    if typed.get("modality") == "video" and typed.get("real_person_policy") not in REAL_PERSON:
-        faults["real_person_policy"] = "choose"
     if typed.get("lifecycle") not in LIFECYCLES:
         faults["lifecycle"] = "choose"
     if typed.get("sunset") and not _is_date(typed["sunset"]):
         faults["sunset"] = "bad_date"
-    values = {name: typed.get(name, "") for name in FIELDS["what"]}
-    if values["modality"] == "image":
-        values["real_person_policy"] = ""
-    return Read(values, faults)
+    return Read({name: typed.get(name, "") for name in FIELDS["what"]}, faults)
 
 
 def _is_date(text: str) -> bool:
@@ -115,7 +117,7 @@ def _is_date(text: str) -> bool:
 
 
 def read_can(typed: Typed, modality: str) -> Read:
-    """Values: `label` and `document`, in the form of catalog.capability."""
+    """Values: `label`, `document` in the form of catalog.capability, `real_person_policy` of a video."""
     faults: dict[str, str] = {} if typed.get("label") else {"label": "missing"}
     modes = [mode for mode in _listed(typed.get("modes", "")) if mode in MODES[modality]]
     if not modes:
@@ -127,6 +129,9 @@ def read_can(typed: Typed, modality: str) -> Read:
         if value is None:
             faults[name] = _CODES.get(name, "bad_number")
         document[name] = value
+    real_person = typed.get("real_person_policy") if modality == "video" else None
+    if modality == "video" and real_person not in REAL_PERSON:
+        faults["real_person_policy"] = "choose"
     more = _more(typed.get("more", ""))
     if more is None:
         faults["more"] = "bad_json"
@@ -135,7 +140,8 @@ def read_can(typed: Typed, modality: str) -> Read:
         document |= more or {}
         fault, said = _against_rules(modality, document)
         faults |= fault
-    return Read({"label": typed.get("label", ""), "document": document}, faults, said)
+    told = {"label": typed.get("label", ""), "document": document, "real_person_policy": real_person}
+    return Read(told, faults, said)
 
 
 def _listed(text: str) -> list[str]:
@@ -150,11 +156,12 @@ def _durations(text: str) -> Any:
     """`5, 10` are these lengths, `4-15` any from the first to the second."""
     if span := _SPAN.fullmatch(text.strip()):
         least, most = _decimal(span[1]), _decimal(span[2])
-        return {"min": least, "max": most} if least <= most else None
+        return {"min": least, "max": most} if 0 < least <= most else None
     try:
-        return [_decimal(each) for each in _listed(text)] or None
+        lengths = [_decimal(each) for each in _listed(text)]
     except (ValueError, OverflowError):
         return None
+    return lengths if lengths and min(lengths) > 0 else None
 
 
 def _decimal(text: str) -> int | float:
@@ -231,8 +238,8 @@ def read_cost(typed: Typed, modality: str) -> Read:
         return Read({}, {error.field: "bad_price"})
 
 
-def supply_facts_of(what: Mapping[str, Any], slots: Mapping[str, Any]) -> SupplyFacts:
-    """Of two steps that have no fault."""
+def supply_facts_of(what: Mapping[str, Any], can: Mapping[str, Any], slots: Mapping[str, Any]) -> SupplyFacts:
+    """Of three steps that have no fault."""
     return SupplyFacts(
         slug=what["slug"],
         channel=what["channel"],
@@ -242,7 +249,7 @@ def supply_facts_of(what: Mapping[str, Any], slots: Mapping[str, Any]) -> Supply
         model_version=what["model_version"],
         concurrency=slots["concurrency"],
         unknown_limit=slots["unknown_limit"],
-        real_person_policy=what["real_person_policy"] or None,
+        real_person_policy=can["real_person_policy"],
         lifecycle=what["lifecycle"],
         sunset=what["sunset"] or None,
     )

@@ -16,6 +16,7 @@ from catalog.providers.registry import adapter_for
 from catalog.providers.types import CompileError, SupplyTarget
 from catalog.shape import shape_of
 from dispatch.errors import InvalidRequest
+from dispatch.held_channels import is_held
 from dispatch.models import TrialCall
 from dispatch.requests import defaults_of, normalized
 
@@ -47,6 +48,8 @@ def draft_trial(supply: Supply, typed: Mapping[str, str], now: datetime) -> Tria
         return Unready("no_capability")
     if AdminState.DISABLED in (supply.state, supply.channel.state):
         return Unready("switched_off")
+    if is_held(supply.channel.slug):
+        return Unready("held_back")
     if not supply.channel.credential:
         return Unready("no_credential")
     if price is None:

@@ -26,14 +26,14 @@ from tests.factories import (
 from tests.models_world import make_models_world
 
 WANG = Actor("wang.l", "console")
-PARTS = (  # of pages, that are fetched by themselves
-    "/console/overview/charts/",
-    "/console/overview/changes/",
-    "/console/models/vid-hd-5s/picks/",
-    "/console/models/vid-hd-5s/publication/",
-    "/console/supplies/kestrel-hd/seen/",
-    "/console/supplies/kestrel-hd/costs/",
-)
+PARTS = {  # of pages, that are fetched by themselves
+    "overview_charts": "/console/overview/charts/",
+    "overview_changes": "/console/overview/changes/",
+    "model_picks": "/console/models/vid-hd-5s/picks/",
+    "publication": "/console/models/vid-hd-5s/publication/",
+    "supply_seen": "/console/supplies/kestrel-hd/seen/",
+    "supply_costs": "/console/supplies/kestrel-hd/costs/",
+}
 
 
 @dataclass
@@ -68,7 +68,7 @@ class OperationsWorld:
             "/console/supplies/",
             "/console/supplies/kestrel-hd/",
             "/console/supplies/kestrel-hd/switch/",
-            *PARTS,
+            *PARTS.values(),
         ]
 
 
@@ -183,6 +183,7 @@ def operations_addresses() -> dict[str, str]:
     world = make_operations_world()
     desk = f"/console/uncertain/{world.uncertain.public_id}/"
     return {
+        **PARTS,
         "dispatch": "/console/dispatch/",
         "uncertain": "/console/uncertain/",
         "uncertain_attempt": desk,

@@ -1,8 +1,12 @@
 """The walls between the packages hold, and would be missed if they did not."""
 
+import ast
+import re
 import shutil
 import subprocess
 import sys
+import tomllib
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -20,6 +24,27 @@ def lint_imports(folder: Path) -> subprocess.CompletedProcess[str]:
 def test_the_contracts_hold() -> None:
     result = lint_imports(ROOT)
     assert result.returncode == 0, result.stdout
+
+
+def called_pure() -> Iterator[str]:
+    """Modules whose docstring ends a clause with "pure"; one that only speaks of others does not."""
+    for package in PACKAGES:
+        for path in (ROOT / package).rglob("*.py"):
+            said = ast.get_docstring(ast.parse(path.read_text())) or ""
+            if re.search(r"\bpure\b[.;]|^Pure\.", said, re.IGNORECASE | re.MULTILINE):
+                yield ".".join(path.relative_to(ROOT).with_suffix("").parts).removesuffix(".__init__")
+
+
+def test_what_calls_itself_pure_is_held_to_it() -> None:
+    settings = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]
+    held = settings["importlinter"]["contracts"][1]["source_modules"]
+    strict = [name.removesuffix(".*") for name in settings["mypy"]["overrides"][0]["module"]]
+    pure = list(called_pure())
+    assert len(pure) > 30
+    for names in (held, strict):
+        assert [
+            module for module in pure if not f"{module}.".startswith(tuple(f"{it}." for it in names))
+        ] == []
 
 
 @pytest.mark.parametrize(

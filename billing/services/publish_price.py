@@ -7,10 +7,9 @@ from typing import Any
 from django.db import transaction
 
 from billing.models import CostRule, CostRuleVersion
-from billing.repository import price_in_force
+from billing.repository import add_version, price_in_force
 from catalog.audit import Actor, record
 from catalog.exceptions import CatalogueError
-from catalog.hashing import document_hash
 from catalog.models import Supply
 from catalog.revision import bump_revision, lock_revision
 
@@ -44,18 +43,7 @@ def _end(version: CostRuleVersion, now: datetime) -> None:
 
 def _published(supply: Supply, document: Mapping[str, Any], actor: Actor, now: datetime) -> CostRuleVersion:
     rule, _ = CostRule.objects.get_or_create(supply=supply)
-    others = rule.versions.order_by("number")
-    latest = others.last()
-    planned = others.filter(effective_from__gt=now, cancelled_at=None).order_by("effective_from").first()
-    return CostRuleVersion.objects.create(
-        rule=rule,
-        number=latest.number + 1 if latest else 1,
-        mode=document["mode"],
-        currency=document["currency"],
-        document=document,
-        document_hash=document_hash(document),
-        effective_from=now,
-        effective_to=planned.effective_from if planned else None,
-        published_by=actor.name,
-        published_at=now,
-    )
+    planned = rule.versions.filter(effective_from__gt=now, cancelled_at=None)
+    first = planned.order_by("effective_from").first()
+    end = first.effective_from if first else None
+    return add_version(rule, document, start=now, end=end, by=actor.name, now=now)

@@ -8,9 +8,9 @@ from django.db import transaction
 
 from billing.models import CostRule, CostRuleVersion
 from billing.pricing import parse_price
+from billing.repository import add_version
 from catalog.audit import Actor, record
 from catalog.exceptions import CatalogueError
-from catalog.hashing import document_hash
 from catalog.models import Supply
 from catalog.revision import bump_revision, lock_revision
 
@@ -40,18 +40,7 @@ def schedule_price(
     if former and former.effective_to is None:
         former.effective_to = start
         former.save(update_fields=["effective_to"])
-    latest = rule.versions.order_by("-number").first()
-    version = CostRuleVersion.objects.create(
-        rule=rule,
-        number=latest.number + 1 if latest else 1,
-        mode=document["mode"],
-        currency=document["currency"],
-        document=document,
-        document_hash=document_hash(document),
-        effective_from=start,
-        published_by=actor.name,
-        published_at=now,
-    )
+    version = add_version(rule, document, start=start, end=None, by=actor.name, now=now)
     record(
         actor.name, actor.source, "schedule price", f"supply:{supply.public_id}", None, _told(version), now
     )

@@ -4,12 +4,12 @@ from datetime import datetime
 
 from django.db import transaction
 
-from catalog import audit
+from catalog.audit import Actor, record
 from catalog.credentials import reseal_credential
 from catalog.models import Channel
 
 
-def reseal_credentials(actor: str, source: str, now: datetime) -> int:
+def reseal_credentials(*, actor: Actor, now: datetime) -> int:
     """How many were resealed. Raises VaultError, changing nothing, where one can't be opened."""
     with transaction.atomic():
         channels = Channel.objects.select_for_update().exclude(credential="").order_by("pk")
@@ -17,5 +17,5 @@ def reseal_credentials(actor: str, source: str, now: datetime) -> int:
         Channel.objects.bulk_update(resealed, ["credential"])
         for channel in resealed:
             subject = f"channel:{channel.public_id}"
-            audit.record(actor, source, "reseal credential", subject, None, None, now)
+            record(actor.name, actor.source, "reseal credential", subject, None, None, now)
     return len(resealed)

@@ -2,15 +2,12 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import date
 from typing import Any, Final
 
-from django.db.models import Count, Q, QuerySet, Sum
-from django.db.models.functions import TruncDate
+from django.db.models import QuerySet
 from django.http import QueryDict
 
 from billing.models import CreditEntry, Customer, ProviderUsageEntry
-from catalog.models import Supply
 from dispatch.models import Attempt
 from dispatch.queries.days import Days
 
@@ -93,103 +90,3 @@ def jobs_of(rows: Sequence[Line]) -> Mapping[str, str]:
 def every_line(wanted: BookFilter, days: Days) -> Iterator[Line]:
     """Oldest first, read in pieces."""
     yield from lines(wanted, days).order_by("at", "id").iterator(chunk_size=_CHUNK)
-
-
-@dataclass(frozen=True, slots=True)
-class Total:
-    name: str  # a kind, or a day
-    currency: str
-    micros: int
-    lines: int
-
-
-@dataclass(frozen=True, slots=True)
-class SupplyTotal:
-    """What a supply's attempts that ended in these days came to. `wasted_micros`: of those that delivered
-    nothing."""
-
-    supply: str
-    currency: str
-    delivered: int
-    ended: int
-    degraded: int
-    spent_micros: int
-    wasted_micros: int
-
-    @property
-    def per_success_micros(self) -> int | None:
-        return self.spent_micros // self.delivered if self.delivered else None
-
-    @property
-    def success(self) -> float:
-        return self.delivered / self.ended
-
-
-@dataclass(frozen=True)
-class Totals:
-    """`sums` by currency equal the sums of the lines; by kind and by day they add up to these."""
-
-    sums: Sequence[Total]
-    by_kind: Sequence[Total]
-    by_day: Sequence[Total]
-    loss: Sequence[Total]  # ours to bear, of the book of providers
-    supplies: Sequence[SupplyTotal]
-
-
-def totals(wanted: BookFilter, days: Days) -> Totals:
-    """Four queries, three for the book of customers."""
-    rows = lines(wanted, days).select_related(None).order_by()
-    by_kind = _summed(rows, "kind")
-    sums: dict[str, tuple[int, int]] = {}
-    for each in by_kind:
-        micros, count = sums.get(each.currency, (0, 0))
-        sums[each.currency] = (micros + each.micros, count + each.lines)
-    of_days = rows.annotate(day=TruncDate("at", tzinfo=days.zone))
-    is_ours = wanted.book == PROVIDERS
-    return Totals(
-        sums=[Total("", currency, *told) for currency, told in sorted(sums.items())],
-        by_kind=by_kind,
-        by_day=_summed(of_days, "day"),
-        loss=_summed(rows.filter(platform_loss=True), "platform_loss") if is_ours else (),
-        supplies=supply_totals(days, wanted.supply) if is_ours else (),
-    )
-
-
-def _summed(rows: QuerySet[Any], name: str) -> list[Total]:
-    told = rows.values(name, "currency").annotate(micros=Sum("amount_micros"), lines=Count("pk"))
-    return [
-        Total(_text(row[name]), row["currency"], row["micros"], row["lines"])
-        for row in told.order_by(name, "currency")
-    ]
-
-
-def _text(value: object) -> str:
-    return value.isoformat() if isinstance(value, date) else str(value)
-
-
-def supply_totals(days: Days, supply: str = "") -> list[SupplyTotal]:
-    """The most expensive first."""
-    ended = Attempt.objects.filter(finished_at__gte=days.start, finished_at__lt=days.end)
-    # By their ids, so that the index of a supply's attempts is entered.
-    supplies = Supply.objects.filter(slug=supply) if supply else Supply.objects.all()
-    ended = ended.filter(supply__in=list(supplies.values_list("pk", flat=True)))
-    delivered = Q(state="succeeded")
-    told = ended.values("supply__slug", "quote_currency").annotate(
-        ended=Count("pk"),
-        delivered=Count("pk", filter=delivered),
-        degraded=Count("pk", filter=delivered & Q(tier="degraded")),
-        spent=Sum("cost_micros", default=0),
-        wasted=Sum("cost_micros", default=0, filter=~delivered),
-    )
-    return [
-        SupplyTotal(
-            row["supply__slug"],
-            row["quote_currency"],
-            row["delivered"],
-            row["ended"],
-            row["degraded"],
-            row["spent"],
-            row["wasted"],
-        )
-        for row in told.order_by("-spent", "supply__slug")
-    ]

@@ -1,7 +1,7 @@
 """Delivered jobs whose result lacks inputs that were asked for."""
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Final
 
@@ -14,6 +14,7 @@ from dispatch.queries.cuts import Cursor, Cut, cut
 from dispatch.queries.days import Days
 
 CAP: Final = 2_000  # jobs that the groups are counted from
+_CHUNK: Final = 2_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,6 +87,11 @@ def degraded_page(days: Days, wanted: DegradedFilter, cursor: Cursor) -> tuple[C
 
 def with_delivery(jobs: QuerySet[Job]) -> QuerySet[Job]:
     return jobs.select_related("customer", "public_model", "adopted_attempt__supply")
+
+
+def every_job(days: Days, wanted: DegradedFilter) -> Iterator[Job]:
+    """The newest first, read in pieces."""
+    yield from with_delivery(degraded_jobs(days, wanted)).order_by("-id").iterator(chunk_size=_CHUNK)
 
 
 def rows_of(jobs: Iterable[Job]) -> list[DegradedRow]:

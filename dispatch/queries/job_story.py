@@ -4,15 +4,18 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
-from django.db.models import Prefetch
+from django.db.models import Prefetch, Q
 
 from billing.models import CreditEntry, ProviderUsageEntry
 from catalog.models import AuditEntry
 from dispatch.lifecycle import AttemptState
 from dispatch.models import Asset, Attempt, Job, ProviderEvent, ProviderJob, SelectionRound
 from dispatch.queries.timeline import AttemptTimes
+from health.circuit import Subject
+from health.models import HealthEvent
 
 EVENTS_SHOWN = 200
+CHANGES_SHOWN = 50
 _FAILURES = ("rejected", "unknown", "fail", "cannottell", "not_found", "error", "expired", "lost")
 
 
@@ -27,6 +30,7 @@ class JobStory:
     credit: Sequence[CreditEntry]  # what the customer pays
     last_change: AuditEntry | None
     cancelled: AuditEntry | None  # by an operator
+    changes: Sequence[HealthEvent]  # of its supplies and channels while it went on, oldest first
 
     @property
     def latest(self) -> Attempt | None:
@@ -50,7 +54,7 @@ def find_job(public_id: str) -> Job | None:
 
 
 def job_story(job: Job) -> JobStory:
-    """Eight queries besides the job's own."""
+    """Nine queries besides the job's own."""
     attempts = list(
         job.attempts.select_related(
             "supply", "channel", "capability_version", "cost_rule_version", "policy", "selection_round"
@@ -73,8 +77,20 @@ def job_story(job: Job) -> JobStory:
         ),
         credit=list(CreditEntry.objects.filter(job=job.public_id).order_by("id")),
         last_change=changes.first(),
+        changes=_health_changes(job, attempts),
         cancelled=changes.filter(action="cancel job").first() if job.cancel_requested_at else None,
     )
+
+
+def _health_changes(job: Job, attempts: Sequence[Attempt]) -> Sequence[HealthEvent]:
+    if not attempts:
+        return []
+    channels, supplies = {each.channel_id for each in attempts}, {each.supply_id for each in attempts}
+    there = Q(subject=Subject.CHANNEL, subject_id__in=channels)
+    there |= Q(subject=Subject.SUPPLY, subject_id__in=supplies)
+    since = HealthEvent.objects.filter(there, at__gte=job.created_at)
+    found = since.filter(at__lte=job.finished_at) if job.finished_at else since
+    return list(found.order_by("-id")[:CHANGES_SHOWN])[::-1]
 
 
 def is_failure(event: ProviderEvent) -> bool:
@@ -86,16 +102,17 @@ def attempt_times(story: JobStory, now: datetime) -> list[AttemptTimes]:
     """The attempts' times for the waterfall; when a submission became uncertain, its events say."""
     waiting_from, times = story.job.created_at, []
     for attempt in story.attempts:
-        times.append(_times(attempt, waiting_from, story.events, now))
+        times.append(_times(attempt, waiting_from, story, now))
         waiting_from = attempt.finished_at or waiting_from
     return times
 
 
-def _times(
-    attempt: Attempt, waiting_from: datetime, events: Sequence[ProviderEvent], now: datetime
-) -> AttemptTimes:
+def _times(attempt: Attempt, waiting_from: datetime, story: JobStory, now: datetime) -> AttemptTimes:
+    places = {(Subject.CHANNEL, attempt.channel_id), (Subject.SUPPLY, attempt.supply_id)}
     unknown = (
-        e.at for e in events if e.attempt_id == attempt.pk and (e.kind, e.outcome) == ("submit", "unknown")
+        e.at
+        for e in story.events
+        if e.attempt_id == attempt.pk and (e.kind, e.outcome) == ("submit", "unknown")
     )
     lost = attempt.state == AttemptState.OUTCOME_UNCERTAIN
     return AttemptTimes(
@@ -110,6 +127,7 @@ def _times(
         lost_at=min(attempt.execution_deadline_at or now, now) if lost else None,
         generated_at=attempt.generated_at,
         ended_at=attempt.finished_at,
+        changes=tuple(each.at for each in story.changes if (each.subject, each.subject_id) in places),
     )
 
 

@@ -122,6 +122,12 @@ def _examples(model: PublicModel) -> list[tuple[str, Shape]]:
     ]
 
 
+def is_same_price(one: Mapping[str, Any], other: Mapping[str, Any], modality: str) -> bool:
+    """Whether both are executed, and alike."""
+    price = _parsed(one, modality)
+    return price is not None and price == _parsed(other, modality)
+
+
 def quoted(document: Mapping[str, Any] | None, modality: str, shape: Shape) -> int | None:
     """Micros of the document's own currency."""
     price = _parsed(document, modality)

@@ -14,6 +14,7 @@ from dispatch.models import TrialCall, TrialState
 
 TRIED_WITHIN: Final = timedelta(hours=24)
 TRIALS_SHOWN: Final = 10
+_ANSWERED_WITHIN: Final = timedelta(minutes=10)  # longer than any call may last
 _WENT_WELL: Final = (TrialState.ACCEPTED, TrialState.SUCCEEDED)
 
 
@@ -59,6 +60,12 @@ def needs_of(supply: Supply, now: datetime) -> Sequence[Need]:
 def trials_of(supply: Supply) -> Sequence[TrialCall]:
     """The newest first."""
     return list(TrialCall.objects.filter(supply=supply).order_by("-id")[:TRIALS_SHOWN])
+
+
+def is_lost(trial: TrialCall, now: datetime) -> bool:
+    """Whether its worker ended before it could say what the provider answered."""
+    sent_at = trial.sent_at
+    return trial.state == TrialState.SENDING and sent_at is not None and now > sent_at + _ANSWERED_WITHIN
 
 
 def fits_of(supply: Supply) -> Sequence[ModelFit]:

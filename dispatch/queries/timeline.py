@@ -26,6 +26,7 @@ class AttemptTimes:
     lost_at: datetime | None = None  # accepted, and then its outcome was not known any more
     generated_at: datetime | None = None
     ended_at: datetime | None = None
+    changes: tuple[datetime, ...] = ()  # of the health of its supply and channel
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,6 +49,7 @@ class Line:
     state: str
     segments: Sequence[Segment]
     goes_on: bool
+    marks: Sequence[str] = ()  # where a change of health lies, in per cent of the axis
 
     @property
     def seconds(self) -> float:
@@ -59,6 +61,10 @@ class Timeline:
     axis_s: float
     ticks: Sequence[tuple[float, str]]  # seconds, and per cent of the axis
     lines: Sequence[Line]
+
+    @property
+    def has_marks(self) -> bool:
+        return any(line.marks for line in self.lines)
 
     @property
     def phases(self) -> list[str]:
@@ -99,7 +105,15 @@ def _line(attempt: AttemptTimes, start: datetime, axis_s: float, now: datetime) 
         for (at, phase), (until, _next) in pairwise(begun)
         if until > at
     ]
-    return Line(attempt.number, attempt.supply, attempt.state, segments, attempt.ended_at is None)
+    changes = [(at - start).total_seconds() for at in attempt.changes]
+    return Line(
+        attempt.number,
+        attempt.supply,
+        attempt.state,
+        segments,
+        goes_on=attempt.ended_at is None,
+        marks=[_percent(seconds, axis_s) for seconds in changes if 0 <= seconds <= axis_s],
+    )
 
 
 def _segment(phase: str, start_s: float, seconds: float, axis_s: float) -> Segment:

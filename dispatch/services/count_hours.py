@@ -6,7 +6,7 @@ from typing import Final
 from django.db import connection, transaction
 from django.db.models import Max
 
-from dispatch.hours import HOUR, KEPT_FOR, hour_of
+from dispatch.hours import HOUR, WORK_KEPT_FOR, hour_of
 from dispatch.models import HourOfWork
 
 EVERY: Final = timedelta(minutes=5)
@@ -56,7 +56,7 @@ DO UPDATE SET picks = excluded.picks, switches = excluded.switches, samples = ex
 
 def count_hours(now: datetime) -> None:
     """The present hour, the one before it, and those that were missed; one statement. What is older than
-    KEPT_FOR is forgotten."""
+    WORK_KEPT_FOR is forgotten."""
     known = HourOfWork.objects.aggregate(counted_at=Max("counted_at"), hour=Max("hour"))
     if known["counted_at"] is not None and timedelta(0) <= now - known["counted_at"] < EVERY:
         return
@@ -67,9 +67,13 @@ def count_since(since: datetime, now: datetime) -> None:
     """Every hour from the one of `since` on."""
     with transaction.atomic(), connection.cursor() as cursor:
         cursor.execute(_COUNT, {"since": hour_of(since), "now": now})
-        HourOfWork.objects.filter(hour__lt=now - KEPT_FOR).delete()
+        HourOfWork.objects.filter(hour__lt=now - WORK_KEPT_FOR).delete()
 
 
 def _first_hour(newest: datetime | None, now: datetime) -> datetime:
     """A cost may be settled a little after its attempt has ended: the hour before is counted again too."""
-    return now - KEPT_FOR + HOUR if newest is None else max(min(newest, now) - HOUR, now - KEPT_FOR + HOUR)
+    return (
+        now - WORK_KEPT_FOR + HOUR
+        if newest is None
+        else max(min(newest, now) - HOUR, now - WORK_KEPT_FOR + HOUR)
+    )

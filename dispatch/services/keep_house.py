@@ -5,6 +5,7 @@ from datetime import datetime, timedelta
 
 from django.conf import settings
 
+from billing.services.sum_books import sum_books
 from dispatch.live_catalogue import live_catalogue
 from dispatch.models import Occupancy
 from dispatch.services import raise_alerts
@@ -78,6 +79,7 @@ CHORES = (
     measure_times,
     note_peaks,
     count_hours,
+    sum_books,
     end_publication_watches,
     end_outlived_refusals,
     watch_publication,

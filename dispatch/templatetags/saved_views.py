@@ -24,6 +24,7 @@ def saved_views(context: Mapping[str, Any], page: str) -> dict[str, Any]:
         "page": page,
         "query": query,
         "here": here,
+        "address": request.build_absolute_uri(f"{request.path}?{query}" if query else request.path),
         "name_length": NAME_LENGTH,
         "csrf_token": context.get("csrf_token"),
     }

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseBase
-from django.urls import NoReverseMatch, reverse
+from django.urls import reverse
 from django.utils import timezone
 from django.views.decorators.http import require_safe
 
@@ -19,7 +19,8 @@ from dispatch.views import money_words
 from dispatch.views import vocabulary as words
 from dispatch.views.access import requires
 from dispatch.views.exports import TIME_HEADS, Cell, both_times, csv_response
-from dispatch.views.listing import Word, query_without, rows_on_screen
+from dispatch.views.listing import Word, query_without
+from dispatch.views.rows import rows_on_screen
 from dispatch.views.shell import is_beat, page
 from dispatch.views.zones import reporting_zone
 
@@ -125,15 +126,12 @@ def _model(public_id: str) -> str:
 
 def _supply(public_id: str) -> str:
     slug = Supply.objects.filter(public_id=public_id).values_list("slug", flat=True).first()
-    return reverse("price", args=[slug]) if slug else ""
+    return reverse("supply", args=[slug]) if slug else ""
 
 
 def _channel(public_id: str) -> str:
     slug = Channel.objects.filter(public_id=public_id).values_list("slug", flat=True).first()
-    try:
-        return reverse("channel", args=[slug]) if slug else ""
-    except NoReverseMatch:
-        return ""
+    return reverse("channel", args=[slug]) if slug else ""
 
 
 def _attempt(public_id: str) -> str:

@@ -15,6 +15,7 @@ from dispatch.drafting.fields import OF_BINDING, ON, differing
 from dispatch.drafting.merging import chosen
 from dispatch.drafting.notices import moved, renumbered
 from dispatch.queries.drafts import Edit, edit_from, edit_of, supplies_to_bind
+from dispatch.routing.types import TIERS
 from dispatch.services.edit_model import discard_working_copy, keep_working_copy
 from dispatch.views.access import person, requires
 from dispatch.views.conflict import conflict_page
@@ -106,7 +107,7 @@ def _added_rows(row: PublicModel, form: QueryDict, empty: Edit) -> dict[str, str
     added: dict[str, str] = {}
     for key in form.getlist("row"):
         supply, _at, tier = key.rpartition("@")
-        if f"{key}:bound" not in known and supply in slugs and tier in ("exact", "fallback", "degraded"):
+        if f"{key}:bound" not in known and supply in slugs and tier in TIERS:
             added |= _new_row(key, tier)
     return added
 
@@ -188,7 +189,7 @@ def _add(edit: Edit, _key: str, form: QueryDict) -> tuple[Mapping[str, str], str
     supply, tier = form.get("add supply", ""), form.get("add tier", "fallback")
     key = f"{supply}@{tier}"
     fields = {**edit.base.fields, **edit.typed}
-    if supply not in supplies_to_bind(edit.model) or tier not in ("exact", "fallback", "degraded"):
+    if supply not in supplies_to_bind(edit.model) or tier not in TIERS:
         return {}, ""
     if fields.get(f"{key}:bound") == ON:
         return {}, _("%(supply)s is bound there already.") % {"supply": supply}

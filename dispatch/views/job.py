@@ -10,6 +10,7 @@ from catalog.audit import record
 from dispatch.lifecycle import FINAL_JOB_STATES
 from dispatch.models import Asset, Job, ProviderEvent
 from dispatch.queries import job_story
+from dispatch.queries.health_log import named
 from dispatch.queries.maintenances import maintenances_then
 from dispatch.queries.timeline import timeline
 from dispatch.queries.waiting_job import waiting_of
@@ -24,7 +25,8 @@ from dispatch.views.shell import is_beat, page
 @require_safe
 @requires("read")
 def job(request: HttpRequest, job_id: str) -> HttpResponse:
-    return _job_page(request, _found(job_id), content=None)
+    found = job_story.find_job(job_id)
+    return _job_page(request, found, content=None) if found else _not_found(request, job_id)
 
 
 @require_POST
@@ -71,6 +73,12 @@ def _found(job_id: str) -> Job:
     return job
 
 
+def _not_found(request: HttpRequest, job_id: str) -> HttpResponse:
+    """The search, with the id still in its box."""
+    context = {"q": job_id, "hits": [], "as_of": timezone.now()}
+    return render(request, "console/search.html", context, status=404)
+
+
 def _events(request: HttpRequest, story: job_story.JobStory) -> list[tuple[int, ProviderEvent]]:
     """By their number: all of them, or only those that tell of a failure."""
     numbered = enumerate(story.events, start=1)
@@ -88,6 +96,7 @@ def _job_page(request: HttpRequest, job: Job, content: object) -> HttpResponse:
         "story": story,
         "settled": job.state in FINAL_JOB_STATES,
         "content": content,
+        "changes": named(story.changes) if story.changes else (),
         "timeline": timeline(job.created_at, job_story.attempt_times(story, now), now),
         "rounds": [explained(each, story.attempts, out[each.pk]) for each in story.rounds],
         "asked": facts_of(job.request),

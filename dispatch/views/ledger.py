@@ -13,7 +13,7 @@ from django.views.decorators.http import require_safe
 from billing.models import CreditEntry, Customer, ProviderUsageEntry
 from billing.money import written
 from catalog.models import Supply
-from dispatch.queries import books, cuts
+from dispatch.queries import book_totals, books, cuts
 from dispatch.queries.books import BookFilter, Line
 from dispatch.queries.days import Days, parse_days
 from dispatch.views import money_words
@@ -69,7 +69,7 @@ def ledger_totals(request: HttpRequest) -> HttpResponse:
     context = {
         "wanted": wanted,
         "days": days,
-        "totals": books.totals(wanted, days),
+        "totals": book_totals.totals(wanted, days, now),
         "active": _active(request, wanted, days),
     }
     return page(request, "console/books/totals.html", context, now)

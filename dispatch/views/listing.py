@@ -2,12 +2,9 @@
 
 from typing import Final
 
-from django.http import HttpRequest, QueryDict
-
-from dispatch.queries.cuts import PAGE_SIZES
+from django.http import QueryDict
 
 CURSOR: Final = ("older", "newer")
-ROWS_HEADER: Final = "Console-Rows"
 
 type Word = tuple[str, str]  # a filter in words, and the query string that is without it
 
@@ -21,9 +18,3 @@ def query_without(query: QueryDict, *names: str, value: tuple[str, str] | None =
         name, text = value
         copy.setlist(name, [each for each in copy.getlist(name) if each != text])
     return copy.urlencode()
-
-
-def rows_on_screen(request: HttpRequest) -> list[str]:
-    """The rows that a beat asks for, in their order."""
-    told = request.headers.get(ROWS_HEADER, "")
-    return [each for each in told.split(",") if each][: max(PAGE_SIZES)]

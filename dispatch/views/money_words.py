@@ -57,6 +57,7 @@ ACTIONS: Final[Words] = {  # of audit entries
     "enable supply health": _("enable supply"),
     "end maintenance": _("end maintenance"),
     "export jobs": _("export jobs"),
+    "follow clock": _("follow a clock that was put back"),
     "issue api key": _("issue API key"),
     "lift refusal": _("lift refusal"),
     "limit customer": _("limit customer"),

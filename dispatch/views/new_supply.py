@@ -141,7 +141,7 @@ def _add(request: HttpRequest, draft: SupplyDraft, key: str) -> HttpResponse:
         if read.faults:
             return _page(request, draft, step, _typed(draft, step), read, 422)
     actor, now = Actor(person(request).get_username(), "console"), timezone.now()
-    facts = supply_form.supply_facts_of(reads["what"].values, reads["slots"].values)
+    facts = supply_form.supply_facts_of(*(reads[step].values for step in STEPS[:3]))
     price = None if without_price else reads["cost"].values["document"]
 
     def add() -> str:
@@ -203,10 +203,10 @@ def _choices(
             "channels": sorted(_known().channels),
             "drafts": [] if draft else list(_drafts(request)),
             "lifecycles": supply_form.LIFECYCLES,
-            "real_person": supply_form.REAL_PERSON,
         }
     if step == "can":
-        return {"modes": supply_form.MODES[modality], "ticked": typed.get("modes", "").split(", ")}
+        modes, ticked = supply_form.MODES[modality], typed.get("modes", "").split(", ")
+        return {"modes": modes, "ticked": ticked, "real_person": supply_form.REAL_PERSON}
     if step == "cost":
         return {"texts": price_form.texts_posted(typed), "price_modes": price_form.MODES}
     channel = Channel.objects.filter(slug=_typed(draft, "what").get("channel", "")).first()

@@ -14,7 +14,6 @@ from django.utils.translation import gettext as _
 from django.views.decorators.http import require_POST, require_safe
 
 from billing.models import CostRule, CostRuleVersion
-from billing.pricing import parse_price
 from billing.services.cancel_price import cancel_price
 from billing.services.publish_price import publish_price
 from billing.services.schedule_price import PriceClash, clash_free, schedule_price
@@ -158,7 +157,7 @@ def _check(
     else:
         states = [(each, queries.state_of(each, now)) for each in queries.versions_of(supply)]
         former = _first(states, "in_force")
-    if former and parse_price(former.document, supply.modality) == parse_price(document, supply.modality):
+    if former and queries.is_same_price(former.document, document, supply.modality):
         raise FormError("unit-same")
     return former
 

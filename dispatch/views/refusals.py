@@ -20,7 +20,8 @@ from dispatch.templatetags.console import clock_text
 from dispatch.views import money_words
 from dispatch.views.access import requires
 from dispatch.views.confirm import confirm_token, confirmed
-from dispatch.views.listing import Word, query_without, rows_on_screen
+from dispatch.views.listing import Word, query_without
+from dispatch.views.rows import rows_on_screen
 from dispatch.views.shell import is_beat, page
 from health.models import RefusalRecord
 from health.refusals import FROZEN_AT_REFUSALS

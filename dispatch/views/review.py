@@ -24,6 +24,7 @@ from dispatch.queries.bindings_now import bindings_now
 from dispatch.queries.drafts import Edit, Version, edit_of
 from dispatch.queries.model_list import demand_for
 from dispatch.queries.publication_watches import watches_of
+from dispatch.routing.types import TIERS
 from dispatch.services.answer_once import answer_once
 from dispatch.services.edit_model import discard_working_copy
 from dispatch.services.preflight import preflight
@@ -168,8 +169,7 @@ def _orders(edit: Edit, draft: Draft, now: datetime) -> list[tuple[str, list[Reo
         Reordered(key, key.rpartition("@")[2], key.rpartition("@")[0], before.get(key), after.get(key))
         for key in keys
     ]
-    tiers = ("exact", "fallback", "degraded")
-    by_tier = [(tier, [row for row in rows if row.tier == tier]) for tier in tiers]
+    by_tier = [(tier, [row for row in rows if row.tier == tier]) for tier in TIERS]
     return [(tier, own) for tier, own in by_tier if any(row.is_moved for row in own)]
 
 

@@ -90,6 +90,7 @@ UNREADY: Final[Words] = {  # of dispatch.trial
     "no_capability": _("What it can do is not declared."),
     "switched_off": _("It or its channel is switched off."),
     "no_credential": _("Its channel has no credential."),
+    "held_back": _("New submissions of its channel are held back: too many of them end unknown."),
     "no_price": _("No cost rule is in force: what a call costs could not be said."),
     "not_priced": _("The cost rule has no price for this request."),
     "bad_request": _("It does not take this request:"),

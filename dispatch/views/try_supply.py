@@ -95,13 +95,15 @@ def _context(supply: Supply) -> dict[str, Any]:
     version = supply.capability_version
     document: Mapping[str, Any] = version.document if version else {}
     trials = readiness.trials_of(supply)
+    lost = {trial.pk for trial in trials if readiness.is_lost(trial, now)}
     durations = document.get("durations_s", ())
     return {
         "supply": supply,
         "needs": readiness.needs_of(supply, now),
         "fits": readiness.fits_of(supply),
         "trials": trials,
-        "settled": not any(trial.state in _OPEN for trial in trials),
+        "lost": lost,
+        "settled": all(trial.state not in _OPEN or trial.pk in lost for trial in trials),
         "document": document,
         "modes": modes_of(supply),
         "shortest": durations.get("min") if isinstance(durations, Mapping) else (durations or [""])[0],

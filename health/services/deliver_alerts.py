@@ -14,7 +14,8 @@ from health.deliveries import body, next_try_at, subject_line, targets, text
 from health.models import AlertDelivery, Severity
 from health.webhook_signature import SecretError, signature_headers
 
-SENDER_LOCKS = {True: (7_302, 1), False: (7_302, 2)}  # advisory, of the session; by "is critical"
+# By "is critical"; advisory, of the session, in a space of numbers that nobody else uses.
+SENDER_LOCKS = {True: (7_303, 1), False: (7_303, 2)}
 BATCH = 8
 # A process that dies while sending leaves its rows to the next one after this: at least once, not at most.
 CLAIMED_FOR = timedelta(minutes=2)

@@ -42,6 +42,7 @@ class Window:
     wall_s: float
     p50_ms: float = 0
     p99_ms: float = 0
+    samples: Mapping[str, Any] = field(default_factory=dict)  # of one that tells its units apart
 
     @property
     def cpu_ms_per_unit(self) -> float:
@@ -185,6 +186,8 @@ def interleaved(programs: Mapping[str, Program], plan: Plan) -> Measured:
     """Rounds of a window of each program, until there are enough quiet ones. Raises NoQuietWindow."""
     measured = Measured({name: [] for name in programs})
     pids = [os.getpid(), *(program.pid for program in programs.values())]
+    # What the database does for a program is no foreign work, where the program tells which backends it has.
+    pids += [pid for program in programs.values() for pid in program.told.get("backends", ())]
     for _ in range(plan.windows * ROUNDS_PER_WANTED):
         before, began = foreign_ticks(pids), monotonic()
         windows = {name: program.window(plan.window_s) for name, program in programs.items()}

@@ -31,7 +31,7 @@ def serve_batches(
         _say({"units": units, "cpu_s": process_time() - cpu_began, "wall_s": monotonic() - began})
 
 
-def serve_windows(window: Callable[[], dict[str, float]], **told: Any) -> None:
+def serve_windows(window: Callable[[], dict[str, Any]], **told: Any) -> None:
     """Of a program that measures itself: a window is as long as it takes."""
     _say(told)
     for _ in sys.stdin:

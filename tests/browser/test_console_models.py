@@ -34,35 +34,6 @@ def _also_publisher(name: str) -> None:
     User.objects.get(username=name).groups.add(Group.objects.get_or_create(name="publisher")[0])
 
 
-def test_g19_a_priority_is_changed_and_published_by_keyboard_in_six_steps(
-    visitor: Visit, models_world: ModelsWorld
-) -> None:
-    page = as_publisher(visitor)
-    page.keyboard.press("/")  # 1: search, the model, Enter
-    page.keyboard.insert_text(SLUG)
-    page.keyboard.press("Enter")
-    page.wait_for_url(f"**{BASE}")
-    page.keyboard.press("e")  # 2
-    page.wait_for_url("**/edit/")
-    page.focus(field(page))
-    page.keyboard.press("Alt+ArrowUp")  # 3
-    expect(page.locator("#announce")).to_have_text("osprey-pro is now number 1 of 3.")
-    expect(page.locator(field(page))).to_be_focused()
-    page.keyboard.press("Control+Enter")  # 4
-    page.wait_for_url("**/review/")
-    page.focus("#note")
-    page.keyboard.insert_text("Osprey is cheaper")
-    page.keyboard.press("Enter")  # 5
-    page.wait_for_url("**/publish/")
-    expect(page.locator("#publish")).to_be_focused()
-    page.keyboard.press("Enter")  # 6
-    page.wait_for_url(f"**{BASE}")
-    expect(page.locator(".messages")).to_contain_text("Published revision 3 at")
-    model = PublicModel.objects.get(slug=SLUG)
-    assert (model.published, model.revision) == (True, 3)
-    assert model.bindings.get(supply__slug="osprey-pro").priority > 910_000
-
-
 def test_e2_e3_the_wheel_changes_nothing_and_a_double_click_moves_one_row(
     visitor: Visit, models_world: ModelsWorld
 ) -> None:

@@ -3,7 +3,6 @@
 import pytest
 from playwright.sync_api import expect
 
-from billing.models import CostRuleVersion
 from catalog.models import AuditEntry
 from tests.browser.conftest import Visit
 from tests.models_world import make_models_world
@@ -16,25 +15,6 @@ REFUSALS = "/console/refusals/"
 def money(transactional_db: None) -> MoneyWorld:
     make_models_world()
     return make_money_world()
-
-
-def test_g19_a_price_from_next_monday_takes_six_steps_of_the_keyboard(
-    visitor: Visit, money: MoneyWorld
-) -> None:
-    other = "osprey-pro"
-    page = visitor("finance").visit(f"/console/cost-rules/{other}/")
-    page.keyboard.press("e")  # new version
-    page.wait_for_url("**/new/")
-    page.focus("#unit")
-    page.keyboard.press("Control+a")
-    page.keyboard.type("0.0410")
-    page.keyboard.press("Control+Enter")  # the start is next Monday already
-    page.wait_for_url("**/review/**")
-    expect(page.locator("#schedule")).to_be_focused()
-    page.keyboard.press("Enter")
-    page.wait_for_url(f"**/cost-rules/{other}/")
-    expect(page.locator("#verdict")).to_contain_text("Version 2 is scheduled")
-    assert CostRuleVersion.objects.get(rule__supply__slug=other, number=2).document["per_second"] == "0.0410"
 
 
 def test_p5_lifting_scheduling_and_crediting_need_no_script(visitor: Visit, money: MoneyWorld) -> None:

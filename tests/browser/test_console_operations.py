@@ -4,7 +4,6 @@ import pytest
 from django.utils import timezone
 from playwright.sync_api import expect
 
-from catalog.models import Channel
 from dispatch.models import Attempt, CapacityLease
 from tests.browser.conftest import Visit
 from tests.operations_world import OperationsWorld, make_operations_world
@@ -50,28 +49,6 @@ def test_p5_without_script_an_attempt_is_taken_asked_about_and_decided(
     page.click("#confirm")
     expect(page.locator("#verdict")).to_contain_text("Decided by li.m")
     assert Attempt.objects.get(pk=operations.uncertain.pk).state == "failed"
-
-
-def test_g19_maintenance_starts_and_ends_by_keyboard_alone(
-    visitor: Visit, operations: OperationsWorld
-) -> None:
-    page = visitor().visit("/console/channels/kestrel-main/")
-    page.keyboard.press("e")
-    page.wait_for_url("**/maintenance/")
-    page.focus("#reason")
-    page.keyboard.type("key rotation")
-    for tick in page.locator('input[name="losses"]').all():
-        tick.focus()
-        page.keyboard.press("Space")
-    page.focus("#start")
-    page.keyboard.press("Enter")
-    expect(page.locator("#channel .maintenance")).to_contain_text("Maintenance by li.m until")
-    assert Channel.objects.get(slug="kestrel-main").state == "draining"
-    page.keyboard.press("e")
-    page.wait_for_url("**/maintenance/")
-    page.focus("#end")
-    page.keyboard.press("Enter")
-    expect(page.locator("#channel .road [aria-current]")).to_contain_text("Probing")
 
 
 def test_e2_e12_a_beat_leaves_the_confirm_step_of_the_desk_and_what_was_typed(

@@ -1,9 +1,12 @@
 """A new supply in four steps, tried by one call at the provider, and bound to a public model."""
 
+from datetime import timedelta
 from typing import Any
 
 import pytest
+from django.db import connection
 from django.test import Client
+from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
 from billing.models import ProviderUsageEntry
@@ -11,6 +14,7 @@ from billing.repository import price_in_force
 from catalog.models import AuditEntry, Supply
 from dispatch import supply_form
 from dispatch.models import FormReceipt, SupplyDraft, TrialCall
+from dispatch.services import try_supply
 from tests.console import SignIn
 from tests.engine import Engine
 
@@ -21,7 +25,6 @@ WHAT = {
     "modality": "video",
     "provider_model": "doubao-seedance-3-0",
     "model_family": "seedance-3",
-    "real_person_policy": "restricted",
     "lifecycle": "preview",
     "sunset": "2027-06-30",
 }
@@ -35,6 +38,7 @@ CAN = {
     "max_videos": "0",
     "max_audios": "0",
     "audio": "1",
+    "real_person_policy": "restricted",
     "more": '{"fps": [24]}',
 }
 SLOTS = {"concurrency": "3", "unknown_limit": ""}
@@ -71,6 +75,7 @@ def test_four_steps_make_a_supply_that_no_model_uses_yet(engine: Engine, admin: 
     assert response["Location"] == "/console/supplies/beijing-next/try/"
     supply = Supply.objects.select_related("capability_version").get(slug="beijing-next")
     assert (supply.concurrency, supply.lifecycle, str(supply.sunset_on)) == (3, "preview", "2027-06-30")
+    assert supply.real_person_policy == "restricted"
     assert supply.capability_version is not None
     assert supply.capability_version.document == {
         "modes": ["text_to_video", "image_to_video"],
@@ -96,6 +101,7 @@ FAULTS: list[tuple[str, dict[str, Any], dict[str, str]]] = [
     ("what", {"channel": "nowhere", "slug": "new"}, {"channel": "choose", "slug": "bad_slug"}),
     ("what", {"slug": "beijing-seedance-2-0"}, {"slug": "slug_taken"}),
     ("what", {"provider_model": " ", "sunset": "soon"}, {"provider_model": "missing", "sunset": "bad_date"}),
+    ("can", {"real_person_policy": "some"}, {"real_person_policy": "choose"}),
     ("can", {"modes": [], "durations_s": "long"}, {"modes": "no_modes", "durations_s": "bad_durations"}),
     ("can", {"more": "{", "resolutions": ","}, {"more": "bad_json", "resolutions": "empty_list"}),
     ("can", {"more": '{"wings": 2}'}, {"more": "bad_document"}),
@@ -146,6 +152,25 @@ def test_the_first_step_sent_twice_begins_one_draft_and_it_is_only_its_owners(
     admin.post(f"{NEW}{draft.public_id}/discard/")
     assert not SupplyDraft.objects.exists()
     assert admin.post(f"{KEEP}what/", WHAT).status_code == 403, "a form from no page of ours"
+
+
+def test_an_image_has_no_field_about_real_persons_and_sizes_instead_of_lengths(
+    engine: Engine, admin: Client
+) -> None:
+    assert keep(admin, "what", slug="beijing-picture", modality="image").status_code == 302
+    draft = SupplyDraft.objects.get().public_id
+    page = admin.get(f"{NEW}{draft}/can/").content.decode()
+    assert "real_person" not in page
+    assert "real_person" not in admin.get(NEW).content.decode()
+    can = {"modes": ["text_to_image"], "sizes": "1K, 2K", "max_n": "1", "more": ""}
+    assert keep(admin, "can", draft, **can).status_code == 302
+    assert keep(admin, "slots", draft).status_code == 302
+    cost = {"mode": "per_request", "unit": "0.20", "min_s": ""}
+    assert keep(admin, "cost", draft, **cost).status_code == 302
+    supply = Supply.objects.get(slug="beijing-picture")
+    assert (supply.modality, supply.real_person_policy) == ("image", "")
+    page = admin.get("/console/supplies/beijing-picture/try/?try=1&mode=text_to_image&prompt=x&size=1K")
+    assert page.context["trial"].quote_micros == 200_000
 
 
 def test_an_operator_without_the_role_for_prices_adds_it_without_one(engine: Engine, sign_in: SignIn) -> None:
@@ -216,6 +241,35 @@ def test_a_trial_says_its_cost_calls_the_provider_once_and_shows_its_answer(
     assert needs["bound"]
 
 
+def test_no_transaction_is_open_while_the_provider_is_called_and_a_lost_worker_leaves_it_unknown(
+    engine: Engine, admin: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    inside: list[bool] = []
+    monkeypatch.setattr(try_supply, "_allowed", lambda: inside.append(connection.in_atomic_block))
+    confirmed_call(admin)
+    engine.drain()
+    assert inside == [False]
+    lost = timezone.now() - timedelta(minutes=11)
+    TrialCall.objects.update(state="sending", sent_at=lost, provider_job_id="", answer=None)
+    try_supply.send_trial(TrialCall.objects.get().pk, timezone.now)
+    assert len(engine.accepted()) == 1, "rung again, it is not sent again"
+    page = admin.get(TRY)
+    assert page.context["settled"]
+    assert "Nobody knows whether the provider took it" in page.content.decode()
+
+
+def test_p1_the_page_asks_as_often_however_often_it_was_tried(engine: Engine, admin: Client) -> None:
+    confirmed_call(admin)
+    counts = []
+    for _ in range(2):
+        confirmed_call(admin)
+        with CaptureQueriesContext(connection) as queries:
+            admin.get(TRY)
+        counts.append(len(queries))
+    assert counts[0] == counts[1]
+    assert not [query for query in queries if "COUNT(" in query["sql"] and "LIMIT" not in query["sql"]]
+
+
 def test_a_refused_call_costs_nothing_and_says_why(engine: Engine, admin: Client) -> None:
     engine.simulator.script({"rules": [{"when": {"call": "submit"}, "do": {"error": "AccountOverdueError"}}]})
     confirmed_call(admin)
@@ -228,7 +282,9 @@ def test_a_refused_call_costs_nothing_and_says_why(engine: Engine, admin: Client
     assert admin.post(f"{TRY}{trial.public_id}/look/", follow=True).status_code == 200
 
 
-def test_what_was_not_confirmed_is_not_sent(engine: Engine, admin: Client, sign_in: SignIn) -> None:
+def test_what_was_not_confirmed_is_not_sent(
+    engine: Engine, admin: Client, sign_in: SignIn, monkeypatch: pytest.MonkeyPatch
+) -> None:
     page = admin.get(f"{TRY}?{ASKED}")
     longer = page.context["query"].replace("duration_s=4", "duration_s=12")
     refused = confirmed_call(admin, query=longer)
@@ -238,6 +294,9 @@ def test_what_was_not_confirmed_is_not_sent(engine: Engine, admin: Client, sign_
     for wrong in ("duration_s=99", "mode=image_to_video", "duration_s=soon"):
         response = admin.get(f"{TRY}?{ASKED}&{wrong}")
         assert (response.status_code, response.context["unready"].code) == (422, "bad_request"), wrong
+    with monkeypatch.context() as held:
+        held.setattr("dispatch.trial.is_held", lambda _channel: True)
+        assert admin.get(f"{TRY}?{ASKED}").context["unready"].code == "held_back"
     finance = sign_in("finance", username="zhou")
     text = finance.get(TRY).content.decode()
     assert "Calls are made by: operator, admin." in text

@@ -14,6 +14,7 @@ from django.db.backends.utils import CursorWrapper
 
 from catalog.audit import Actor
 from catalog.models import AuditEntry
+from dispatch.sending import may_still_send
 from health.alerts import acknowledge, raise_alert, reraise_acknowledged
 from health.deliveries import RETRY_AFTER
 from health.models import Alert, AlertDelivery
@@ -189,6 +190,14 @@ def test_a_receiver_that_hangs_keeps_one_worker_and_no_critical_message_behind_a
         assert [each["data"]["severity"] for each in receiver.told()] == told
         other.execute("SELECT pg_advisory_unlock(%s, %s)", SENDER_LOCKS[busy])
         assert deliver_alerts(NOW) == 1
+
+
+@pytest.mark.parametrize("lock", SENDER_LOCKS.values())
+def test_a_sender_of_messages_is_never_taken_for_the_sender_of_an_attempt(lock: tuple[int, int]) -> None:
+    """Both hold a numbered lock, and attempts are numbered from 1."""
+    with another_session() as other:
+        other.execute("SELECT pg_advisory_lock(%s, %s)", lock)
+        assert not may_still_send(lock[1])
 
 
 def test_an_alert_that_is_raised_again_is_told_again(receiver: Receiver) -> None:

@@ -5,8 +5,11 @@ from typing import Any
 from django.core.management.base import BaseCommand, CommandError
 from django.utils import timezone
 
+from catalog.audit import Actor
 from catalog.services.reseal_credentials import reseal_credentials
 from catalog.vault import VaultError
+
+ACTOR = Actor("command:reseal_credentials", "command")
 
 
 class Command(BaseCommand):
@@ -14,7 +17,7 @@ class Command(BaseCommand):
 
     def handle(self, *_: Any, **options: Any) -> None:
         try:
-            count = reseal_credentials("command:reseal_credentials", "command", timezone.now())
+            count = reseal_credentials(actor=ACTOR, now=timezone.now())
         except VaultError as error:
             raise CommandError(f"Nothing was changed: {error}") from error
         self.stdout.write(f"{count} credentials resealed; keys after the first may go now.")
