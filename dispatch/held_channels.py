@@ -21,3 +21,7 @@ def held_until(now: datetime) -> dict[str, datetime]:
     """By slug, each channel that is held, and until when a selection of now must not take it."""
     subjects = open_subjects(HELD_BY)
     return {subject.removeprefix(subject_of("")): now + HOLD for subject in subjects}
+
+
+def is_held(channel: str) -> bool:
+    return subject_of(channel) in open_subjects(HELD_BY)
