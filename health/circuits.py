@@ -112,7 +112,7 @@ def _event(change: Change, piece: Piece, parameters: Parameters, now: datetime) 
 
 
 def named(subject: Subject, subject_id: int) -> tuple[str, str]:
-    """`kind:public id`, as alerts and audit entries name it, and the slug."""
+    """`kind:public id`, as audit entries name it, and the slug, by which alerts do."""
     row: Channel | Supply
     if subject is Subject.CHANNEL:
         row = Channel.objects.only("public_id", "slug").get(pk=subject_id)
@@ -128,7 +128,6 @@ def _tell(event: HealthEvent, now: datetime) -> None:
     key = f"{code}:{name}"
     if event.to_state == State.CIRCUIT_OPEN:
         details = {
-            "slug": slug,
             "cause": event.cause,
             "code": event.evidence.get("code", ""),
             "attempt": event.attempt,
@@ -136,6 +135,7 @@ def _tell(event: HealthEvent, now: datetime) -> None:
             "cooldown_until": moment(event.cooldown_until) if event.cooldown_until else "",
             "event": event.public_id,
         }
-        raise_alert(code, subject=name, dedupe_key=key, details=details, now=now)
+        subject = f"{event.subject}:{slug}"
+        raise_alert(code, subject=subject, dedupe_key=key, details=details, now=now)
     elif event.to_state in (State.HEALTHY, State.DISABLED):
         resolve_alert(key, f"{event.cause} ({event.to_state})", now)

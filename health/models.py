@@ -232,7 +232,7 @@ class Alert(models.Model):
     public_id = PublicIdField("alr")
     code = models.CharField(max_length=40)  # of health.alerts.SEVERITIES
     severity = models.CharField(max_length=8, choices=Severity)
-    subject = models.CharField(max_length=120)  # "channel:chn_…", "attempt:att_…", "model:slug"
+    subject = models.CharField(max_length=120)  # "channel:slug", "attempt:att_…", "model:slug"
     dedupe_key = models.CharField(max_length=200)
     details = models.JSONField(default=dict)
     opened_at = models.DateTimeField()

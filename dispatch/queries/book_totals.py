@@ -9,12 +9,12 @@ from dataclasses import dataclass
 from datetime import date, datetime, tzinfo
 from typing import Any, Final
 
-from django.db.models import Aggregate, Count, F, Max, Q, QuerySet, Sum, Value
+from django.db.models import Aggregate, Count, F, Max, Min, Q, QuerySet, Sum, Value
 from django.db.models.functions import TruncDate
 
 from billing.models import HourOfBook, SummedTo
 from catalog.models import Supply
-from dispatch.hours import HOUR, WORK_KEPT_FOR, hour_of
+from dispatch.hours import HOUR, hour_of
 from dispatch.models import Attempt, HourOfWork
 from dispatch.queries.books import PROVIDERS, BookFilter, lines
 from dispatch.queries.days import Days
@@ -64,7 +64,7 @@ class Totals:
     supplies: Sequence[SupplyTotal]
 
 
-def totals(wanted: BookFilter, days: Days, now: datetime) -> Totals:
+def totals(wanted: BookFilter, days: Days) -> Totals:
     """Three queries, and three more for the book of providers."""
     sums = _sums(wanted, days)
     is_ours = wanted.book == PROVIDERS
@@ -73,7 +73,7 @@ def totals(wanted: BookFilter, days: Days, now: datetime) -> Totals:
         by_kind=_totals(sums, lambda key: (key[1], key[2])),
         by_day=_totals(sums, lambda key: (key[0].isoformat(), key[2])),
         loss=_totals({key: each for key, each in sums.items() if key[3]}, lambda key: ("", key[2])),
-        supplies=supply_totals(days, now, wanted.supply) if is_ours else (),
+        supplies=supply_totals(days, wanted.supply) if is_ours else (),
     )
 
 
@@ -135,11 +135,11 @@ def _together(one: _Sums, other: _Sums) -> _Sums:
     return found
 
 
-def supply_totals(days: Days, now: datetime, supply: str = "") -> list[SupplyTotal]:
+def supply_totals(days: Days, supply: str = "") -> list[SupplyTotal]:
     """The most expensive first."""
     supplies = Supply.objects.filter(slug=supply) if supply else Supply.objects.all()
     names = dict(supplies.values_list("pk", "slug"))
-    since, until = _counted_hours(days, now)
+    since, until = _counted_hours(days)
     found = Counter[tuple[int, str, str]]()
     for row in _of_work(names, since, until):
         _add(found, row)
@@ -162,12 +162,13 @@ def _add(found: Counter[tuple[int, str, str]], row: Mapping[str, Any]) -> None:
         found[row["supply"], row["currency"], each] += row[each]
 
 
-def _counted_hours(days: Days, now: datetime) -> tuple[datetime, datetime]:
+def _counted_hours(days: Days) -> tuple[datetime, datetime]:
     """The hours of these days that were counted and change no more; none: both are the days' end."""
-    newest = HourOfWork.objects.aggregate(hour=Max("hour"))["hour"]
-    if newest is None or not _whole_hours(days) or days.start < now - WORK_KEPT_FOR + HOUR:
+    counted = HourOfWork.objects.aggregate(oldest=Min("hour"), newest=Max("hour"))
+    if counted["newest"] is None or not _whole_hours(days):
         return days.end, days.end
-    return days.start, min(max(newest - HOUR, days.start), days.end)
+    since = min(max(counted["oldest"], days.start), days.end)
+    return since, min(max(counted["newest"] - HOUR, since), days.end)
 
 
 def _of_work(supplies: Iterable[int], since: datetime, until: datetime) -> Iterable[Mapping[str, Any]]:

@@ -11,7 +11,7 @@ from django.db.models.functions import Coalesce
 from django.http import QueryDict
 
 from billing.models import Customer
-from catalog.models import Modality, PublicModel, Tier
+from catalog.models import Modality, PublicModel, Supply, Tier
 from dispatch.lifecycle import UNKNOWN_STATES, JobState
 from dispatch.models import Attempt, Job, SelectionRound
 
@@ -105,7 +105,8 @@ def matching(wanted: JobFilter, now: datetime) -> QuerySet[Job]:
     if wanted.since:
         jobs = jobs.filter(created_at__gte=now - SPANS[wanted.since])
     if wanted.supply:
-        jobs = jobs.filter(Exists(_ATTEMPTS.filter(supply__slug=wanted.supply)))
+        supplies = list(Supply.objects.filter(slug=wanted.supply).values_list("pk", flat=True))
+        jobs = jobs.filter(Exists(_ATTEMPTS.filter(supply__in=supplies)))
     for name in wanted.had:
         jobs = jobs.filter(HAD[name])
     return jobs.filter(pk__in=_excluded(wanted.excluded)) if wanted.excluded else jobs

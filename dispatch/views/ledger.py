@@ -69,7 +69,7 @@ def ledger_totals(request: HttpRequest) -> HttpResponse:
     context = {
         "wanted": wanted,
         "days": days,
-        "totals": book_totals.totals(wanted, days, now),
+        "totals": book_totals.totals(wanted, days),
         "active": _active(request, wanted, days),
     }
     return page(request, "console/books/totals.html", context, now)

@@ -2,6 +2,7 @@
 
 A step is one deliberate act: one key command, one thing pressed, one field filled. Tabbing is part of it."""
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Final
 
 from playwright.sync_api import expect
@@ -37,22 +38,37 @@ class Hands:
     def press(self, selector: str, key: str = "Enter") -> None:
         """Goes to a link, button or box and presses it."""
         self.steps += 1
-        self._reach(selector)
+        self.reach(selector)
         self.page.keyboard.press(key)
 
     def fill(self, selector: str, text: str) -> None:
         self.steps += 1
-        self._reach(selector)
+        self.reach(selector)
         self.page.keyboard.press("Control+a")
         self.page.keyboard.insert_text(text)
+
+    def page_of(self, fields: Mapping[str, str]) -> None:
+        """One page of several, filled in and sent on: one step, as long as it may be."""
+        self.steps += 1
+        for selector, text in fields.items():
+            self.reach(selector)
+            self.page.keyboard.press("Control+a")
+            self.page.keyboard.insert_text(text)
+        self.page.keyboard.press("Control+Enter")
+
+    def choose(self, selector: str, text: str) -> None:
+        """In a list of choices: its name is typed."""
+        self.steps += 1
+        self.reach(selector)
+        self.page.keyboard.type(text)
 
     def move(self, selector: str, key: str) -> None:
         """A key command on what has to have focus, e.g. Alt+ArrowUp on a field."""
         self.steps += 1
-        self._reach(selector)
+        self.reach(selector)
         self.page.keyboard.press(key)
 
-    def _reach(self, selector: str) -> None:
+    def reach(self, selector: str) -> None:
         """By Tab from where focus is; an arrow goes on inside a group of choices."""
         for _ in range(MOST_TABS):
             if self.page.evaluate(_IS_FOCUSED, selector):

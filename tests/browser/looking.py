@@ -24,12 +24,13 @@ _AXE: Final = """rules => {
     runOnly: rules, resultTypes: ['violations', 'incomplete'], elementRef: false, xpath: false
   }).then(({violations, incomplete}) => ({
     violations: violations.map(({id, nodes}) => `${id}: ${nodes.slice(0, 3).map(told).join(' | ')}`),
-    // Less text in drawings and single glyphs, whose colours are tested as tokens.
+    // Less drawings and glyphs, whose colours are tested as tokens, and what overlaps because every
+    // <details> was opened.
     unjudged: incomplete.filter(({id}) => id === 'color-contrast').flatMap(({nodes}) => nodes)
-      .filter(node => {
-        const element = document.querySelector(node.target[node.target.length - 1]);
-        return element && !element.closest('svg') && element.textContent.trim().length > 1;
-      }).map(node => told(node)),
+      .filter(node => !['nonBmp', 'shortTextContent', 'bgOverlap', 'elmPartiallyObscured',
+                        'elmPartiallyObscuring'].includes(node.any[0]?.data?.messageKey))
+      .filter(node => !document.querySelector(node.target[node.target.length - 1])?.closest('svg'))
+      .map(told),
   }));
 }"""
 _SIDEWAYS: Final = "document.documentElement.scrollWidth - document.documentElement.clientWidth"

@@ -2,7 +2,7 @@
 
 Here each page is shown to axe in one of the dresses, in turn; `-m everywhere` shows all of them in all."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 
 import pytest
 from playwright.sync_api import Page, expect
@@ -20,6 +20,10 @@ POLICY = "addEventListener('securitypolicyviolation', event => console.error('po
 
 def speak(person: Visitor, language: str) -> None:
     person.page.context.add_cookies([{"name": "django_language", "value": language, "url": person.server}])
+
+
+def told(wrong: Mapping[str, Iterable[str]]) -> str:
+    return "\n".join(f"{place}: {'; '.join(found)}" for place, found in wrong.items())
 
 
 def complaints(person: Visitor) -> list[str]:
@@ -49,7 +53,7 @@ def test_g1_g2_g4_g5_g20_l11_v9_hold_on_every_page(visitor: Visit, every_page: E
         expect(page.locator(".htmx-request")).to_have_count(0)
         if found:
             wrong[f"{path} {dress}"] = found
-    assert wrong == {}
+    assert not wrong, told(wrong)
     assert complaints(person) == []
 
 
@@ -73,7 +77,7 @@ def test_g1_g2_axe_finds_nothing_on_any_page_in_any_dress(
             if found := _by_axe(page, dress):
                 wrong[f"{path} {dress}"] = found
     print(f"{checks} checks by axe in {language}")
-    assert wrong == {}
+    assert not wrong, told(wrong)
 
 
 def keys_dialog(page: Page) -> None:
@@ -145,7 +149,7 @@ def test_g4_g5_g20_v9_hold_on_every_page_in_both_languages(
         page.evaluate(looking.OPEN_DETAILS)
         if found := [*looking.shape(page), *looking.hidden_while_focused(page)]:
             wrong[path] = found
-    assert wrong == {}
+    assert not wrong, told(wrong)
 
 
 def test_g3_the_first_tab_lands_on_the_way_to_the_content(visitor: Visit, world: World) -> None:

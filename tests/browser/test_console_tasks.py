@@ -5,11 +5,12 @@ from django.contrib.auth.models import Group, User
 from playwright.sync_api import Page, expect
 
 from billing.models import CostRuleVersion
-from catalog.models import Channel, PublicModel
+from catalog.models import Channel, PublicModel, Supply
 from dispatch.models import Attempt
 from health.models import Alert
 from tests.browser.conftest import Visit, World
 from tests.browser.keyboard import Hands
+from tests.engine import Engine
 from tests.factories import ChannelFactory, SupplyFactory
 from tests.models_world import BASE, SLUG, ModelsWorld, make_models_world
 from tests.operations_world import OperationsWorld, make_operations_world
@@ -181,3 +182,46 @@ def test_g19_a_price_from_next_monday_takes_six_steps(visitor: Visit, transactio
     version = CostRuleVersion.objects.get(rule__supply__slug="osprey-pro", number=2)
     assert version.document["per_second"] == "0.0410"
     assert by.steps <= 6
+
+
+def test_g19_a_new_supply_is_added_tried_bound_and_published_in_fourteen_steps(
+    visitor: Visit, engine: Engine
+) -> None:
+    person = visitor("admin")
+    page = person.visit("/console/channels/ark-beijing/")
+    by = hands(page)
+    by.press("#to-new-supply")
+    page.wait_for_url("**/supplies/new/**")
+    what = {"#slug": "beijing-next", "#provider_model": "doubao-seedance-3-0", "#model_family": "seedance-3"}
+    by.page_of(what)
+    page.wait_for_url("**/can/")
+    by.reach('input[name="modes"][value="text_to_video"]')
+    page.keyboard.press("Space")
+    can = {"#label": "2026-11", "#durations_s": "4-15", "#resolutions": "480p, 720p, 1080p"}
+    by.page_of(can | {"#aspect_ratios": "16:9, 9:16, 1:1", "#max_images": "9"})
+    page.wait_for_url("**/slots/")
+    by.page_of({"#concurrency": "3"})
+    page.wait_for_url("**/cost/")
+    by.page_of({"#unit": "0.80"})
+    page.wait_for_url("**/supplies/beijing-next/try/")
+    by.page_of({"#prompt": "a boat"})
+    expect(page.locator("#cost")).to_contain_text("It costs")
+    by.press("#send")
+    expect(page.locator("[data-trial='asked']")).to_be_visible()
+    engine.drain()
+    person.beat(5)
+    expect(page.locator("[data-trial='accepted']")).to_be_visible()
+    by.press("[id='bind-seedance-2.0-933']")
+    page.wait_for_url("**/edit/**")
+    by.choose("#add-supply", "beijing-next")
+    by.press("#add-")
+    expect(page.locator("[data-row='beijing-next@fallback']")).to_be_visible()
+    by.keys("Control+Enter")
+    page.wait_for_url("**/review/")
+    by.fill("#note", "a second account's newer model")
+    page.keyboard.press("Enter")
+    page.wait_for_url("**/publish/")
+    by.keys("Enter")
+    expect(page.locator(".messages")).to_contain_text("Published revision")
+    assert Supply.objects.get(slug="beijing-next").bindings.count() == 1
+    assert by.steps <= 14

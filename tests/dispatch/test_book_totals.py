@@ -36,7 +36,7 @@ def days(now: datetime, zone: str = "UTC") -> Days:
 
 
 def all_totals(now: datetime) -> list[Totals]:
-    return [totals(wanted, days(now, zone), now) for wanted in FILTERS for zone in ("UTC", "Asia/Kolkata")]
+    return [totals(wanted, days(now, zone)) for wanted in FILTERS for zone in ("UTC", "Asia/Kolkata")]
 
 
 def summed(now: datetime) -> datetime:
@@ -64,13 +64,13 @@ def test_each_line_counts_once_whenever_it_comes(money: MoneyWorld) -> None:
     late = (attempt.public_id, attempt.supply_id, attempt.cost_rule_version, 70_000, "USD")
     ledger.correct_cost(*late, now - timedelta(hours=5), platform_loss=True)
     wanted = BookFilter(PROVIDERS, kind="correction")
-    told = totals(wanted, days(now), now)
+    told = totals(wanted, days(now))
     assert [each.micros for each in told.sums] == [each.micros for each in told.loss] == [70_000]
     later = summed(now + SETTLED_AFTER)
     assert SummedTo.objects.get(book=PROVIDERS).line > 0
-    assert totals(wanted, days(now), now) == told
+    assert totals(wanted, days(now)) == told
     assert summed(later) > later
-    assert totals(wanted, days(now), now) == told
+    assert totals(wanted, days(now)) == told
 
 
 def test_the_newest_lines_are_left_for_the_next_time(money: MoneyWorld) -> None:

@@ -9,7 +9,7 @@ from django.db.models import Sum
 from django.test.utils import CaptureQueriesContext
 
 from dispatch.capacity import Kind
-from dispatch.hours import KEPT_FOR, hour_of
+from dispatch.hours import KEPT_FOR, WORK_KEPT_FOR, hour_of
 from dispatch.models import Attempt, HourOfQueue, HourOfWork, Occupancy, PeakOfSlots
 from dispatch.services.count_hours import count_hours
 from dispatch.services.note_peaks import note_peaks
@@ -76,7 +76,7 @@ def test_an_hour_is_counted_anew_while_it_may_change_and_old_ones_are_forgotten(
     assert HourOfWork.objects.get().picks == 1
     count_hours(now + timedelta(minutes=5))
     assert HourOfWork.objects.get().picks == 2
-    count_hours(now + KEPT_FOR + timedelta(hours=1))
+    count_hours(now + WORK_KEPT_FOR + timedelta(hours=1))
     assert not HourOfWork.objects.exists()
 
 

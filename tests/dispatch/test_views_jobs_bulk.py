@@ -58,6 +58,8 @@ def test_jobs_are_found_by_what_happened_to_them(li: Client) -> None:
     assert found(had=["uncertain"]) == {lost.public_id}
     assert found(had=["switch", "dropped"]) == set()
     assert found(supply="finch") == {switched.public_id, dropped.public_id}
+    assert found(supply="gone") == set()
+    assert found(supply="gone", older=old.public_id) == set()
     assert found(excluded="heron-v3") == {lost.public_id}
     assert found(excluded="nobody") == set()
     assert old.public_id not in found(since="24h")

@@ -51,7 +51,7 @@ def test_a_supply_opens_after_five_failures_in_a_row_and_tells_once() -> None:
     fail(supply, times=5)
     assert health_of(supply).state == "circuit_open"
     alert = Alert.objects.get()
-    assert (alert.code, alert.subject) == ("supply_circuit_open", f"supply:{supply.public_id}")
+    assert (alert.code, alert.subject) == ("supply_circuit_open", f"supply:{supply.slug}")
     assert (alert.details["cause"], alert.details["code"]) == ("repeated_failures", "internal_permanent")
 
 
