@@ -5,7 +5,8 @@ not written again, and the balance moves only with its entry."""
 
 import json
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
@@ -23,13 +24,22 @@ WITH covered AS (
     WHERE id = %(customer)s AND balance_micros >= %(micros)s RETURNING id)
 INSERT INTO billing_creditentry (customer_id, job, kind, amount_micros, currency, note, details, at)
 SELECT id, %(job)s, 'reserve', 0 - %(micros)s, %(currency)s, '', '{}', %(at)s FROM covered"""
+# The balances move by the entries that are new, and are locked in the order of the customers' ids.
 _POST = """
 WITH entry AS (
     INSERT INTO billing_creditentry (customer_id, job, kind, amount_micros, currency, note, details, at)
-    VALUES (%(customer)s, %(job)s, %(kind)s, %(micros)s, %(currency)s, %(note)s, %(details)s::jsonb, %(at)s)
-    ON CONFLICT (job, kind) WHERE kind IN ('reserve', 'release', 'charge') DO NOTHING RETURNING amount_micros)
-UPDATE billing_customer SET balance_micros = balance_micros + entry.amount_micros
-FROM entry WHERE billing_customer.id = %(customer)s"""
+    SELECT customer, job, kind, micros, currency, note, details, %(at)s
+    FROM unnest(%(customers)s::bigint[], %(jobs)s::text[], %(kinds)s::text[], %(micros)s::bigint[],
+                %(currencies)s::text[], %(notes)s::text[], %(details)s::jsonb[])
+        AS posted(customer, job, kind, micros, currency, note, details)
+    ON CONFLICT (job, kind) WHERE kind IN ('reserve', 'release', 'charge') DO NOTHING
+    RETURNING customer_id, amount_micros),
+moved AS (SELECT customer_id, sum(amount_micros) AS micros FROM entry GROUP BY 1),
+locked AS (
+    SELECT customer.id, moved.micros FROM billing_customer AS customer
+    JOIN moved ON moved.customer_id = customer.id ORDER BY customer.id FOR NO KEY UPDATE OF customer)
+UPDATE billing_customer AS customer SET balance_micros = customer.balance_micros + locked.micros
+FROM locked WHERE customer.id = locked.id"""
 NOTHING_TO_ADD: Mapping[str, Any] = {}
 
 
@@ -67,23 +77,44 @@ def reserve(customer: Customer, job: str, amount_micros: int, now: datetime) -> 
             raise InsufficientCredit(amount_micros, customer.currency)
 
 
-def settle_credit(
-    customer: Customer,
-    job: str,
-    reserved_micros: int,
-    charge_micros: int,
-    note: str,
-    now: datetime,
-    details: Mapping[str, Any] = NOTHING_TO_ADD,
-    attempt: str = "",
-) -> None:
-    """Gives the reserve back and takes the charge, once for each job however often it is called.
-    `details` are what the charge says of a degraded result; both name the `attempt` that ended the job."""
-    if reserved_micros == 0 and charge_micros == 0:
-        return
-    ended_by = {"attempt": attempt} if attempt else {}
-    _post_once(customer, job, Kind.RELEASE, reserved_micros, note, now, ended_by)
-    _post_once(customer, job, Kind.CHARGE, -charge_micros, note, now, {**details, **ended_by})
+@dataclass(frozen=True, slots=True)
+class Settlement:
+    """The end of a job, to its customer. `details`: what the charge says of a degraded result; both entries
+    name the `attempt` that ended the job."""
+
+    customer_id: int
+    currency: str
+    job: str
+    reserved_micros: int
+    charge_micros: int
+    note: str = ""
+    details: Mapping[str, Any] = field(default_factory=dict)
+    attempt: str = ""
+
+    def entries(self) -> list[CreditEntry]:
+        """None of nothing."""
+        ended_by = {"attempt": self.attempt} if self.attempt else {}
+        both = [
+            self._entry(Kind.RELEASE, self.reserved_micros, ended_by),
+            self._entry(Kind.CHARGE, -self.charge_micros, {**self.details, **ended_by}),
+        ]
+        return [entry for entry in both if entry.amount_micros]
+
+    def _entry(self, kind: CreditEntry.Kind, micros: int, details: dict[str, Any]) -> CreditEntry:
+        return CreditEntry(
+            customer_id=self.customer_id,
+            job=self.job,
+            kind=kind,
+            amount_micros=micros,
+            currency=self.currency,
+            note=self.note,
+            details=details,
+        )
+
+
+def settle_credit(settlements: Iterable[Settlement], now: datetime) -> None:
+    """Gives reserves back and takes charges, once for each job however often it is called."""
+    post([entry for settlement in settlements for entry in settlement.entries()], now)
 
 
 def release_many(reserved: Sequence[tuple[int, str, int]], note: str, now: datetime) -> None:
@@ -116,92 +147,78 @@ def release_many(reserved: Sequence[tuple[int, str, int]], note: str, now: datet
     Customer.objects.bulk_update(customers.values(), ["balance_micros"])
 
 
-def _post_once(
-    customer: Customer,
-    job: str,
-    kind: CreditEntry.Kind,
-    amount_micros: int,
-    note: str,
-    now: datetime,
-    details: Mapping[str, Any],
-) -> None:
-    """One statement: the balance moves if the entry is new."""
-    if amount_micros == 0:
+def post(entries: Sequence[CreditEntry], now: datetime) -> None:
+    """One statement: each balance moves by the entries that are new."""
+    if not entries:
         return
     with connection.cursor() as cursor:
         cursor.execute(
             _POST,
             {
-                "customer": customer.pk,
-                "job": job,
-                "kind": kind,
-                "micros": amount_micros,
-                "currency": customer.currency,
-                "note": note,
-                "details": json.dumps(dict(details)),
+                "customers": [entry.customer_id for entry in entries],
+                "jobs": [entry.job for entry in entries],
+                "kinds": [str(entry.kind) for entry in entries],
+                "micros": [entry.amount_micros for entry in entries],
+                "currencies": [entry.currency for entry in entries],
+                "notes": [entry.note for entry in entries],
+                "details": [json.dumps(entry.details) for entry in entries],
                 "at": now,
             },
         )
 
 
-def expect_cost(
-    attempt: str,
-    supply_id: int,
-    version: CostRuleVersion,
-    amount_micros: int,
-    currency: str,
-    now: datetime,
-    details: Mapping[str, Any] = NOTHING_TO_ADD,
-) -> None:
-    """At acceptance: what the provider will charge by the quote."""
-    expected = ProviderUsageEntry(
-        attempt=attempt,
-        supply_id=supply_id,
-        kind=ProviderUsageEntry.Kind.EXPECTED,
-        amount_micros=amount_micros,
-        currency=currency,
-        cost_rule_version=version,
-        details=dict(details),
-        at=now,
-    )
-    ProviderUsageEntry.objects.bulk_create([expected], ignore_conflicts=True)
+@dataclass(frozen=True, slots=True)
+class ProviderCost:
+    """What an attempt costs at its provider: by the quote, or as it ended."""
+
+    attempt: str
+    supply_id: int
+    cost_rule_version_id: int
+    amount_micros: int
+    currency: str
+    platform_loss: bool = False
+    details: Mapping[str, Any] = field(default_factory=dict)
+
+    def entry(self, kind: ProviderUsageEntry.Kind, now: datetime) -> ProviderUsageEntry:
+        return ProviderUsageEntry(
+            attempt=self.attempt,
+            supply_id=self.supply_id,
+            kind=kind,
+            amount_micros=self.amount_micros,
+            currency=self.currency,
+            cost_rule_version_id=self.cost_rule_version_id,
+            platform_loss=self.platform_loss,
+            details=dict(self.details),
+            at=now,
+        )
 
 
-def settle_cost(
-    attempt: str,
-    supply_id: int,
-    version: CostRuleVersion,
-    amount_micros: int,
-    currency: str,
-    now: datetime,
-    platform_loss: bool = False,
-    details: Mapping[str, Any] = NOTHING_TO_ADD,
-) -> None:
-    """At the end: the expectation is reversed and the true cost stands, so that the sum is the cost."""
-    settled = ProviderUsageEntry(
-        attempt=attempt,
-        supply_id=supply_id,
-        kind=ProviderUsageEntry.Kind.SETTLED,
-        amount_micros=amount_micros,
-        currency=currency,
-        cost_rule_version=version,
-        platform_loss=platform_loss,
-        details=dict(details),
-        at=now,
-    )
-    expected = ProviderUsageEntry.objects.filter(attempt=attempt, kind=ProviderUsageEntry.Kind.EXPECTED)
-    reversals = [_reversal(entry, version, now) for entry in expected]
-    ProviderUsageEntry.objects.bulk_create([*reversals, settled], ignore_conflicts=True)
+def expect_costs(costs: Iterable[ProviderCost], now: datetime) -> None:
+    """At acceptance: what providers will charge by the quotes."""
+    expected = [cost.entry(ProviderUsageEntry.Kind.EXPECTED, now) for cost in costs]
+    ProviderUsageEntry.objects.bulk_create(expected, ignore_conflicts=True)
 
 
-def _reversal(expected: ProviderUsageEntry, version: CostRuleVersion, now: datetime) -> ProviderUsageEntry:
+def settle_costs(costs: Iterable[ProviderCost], now: datetime) -> None:
+    """At the end: each expectation is reversed and the true cost stands, so that the sum is the cost."""
+    settled = {cost.attempt: cost.entry(ProviderUsageEntry.Kind.SETTLED, now) for cost in costs}
+    if not settled:
+        return
+    expected = ProviderUsageEntry.objects.filter(
+        attempt__in=settled, kind=ProviderUsageEntry.Kind.EXPECTED
+    ).order_by("pk")
+    reversals = [_reversal(entry, settled[entry.attempt], now) for entry in expected]
+    ProviderUsageEntry.objects.bulk_create([*reversals, *settled.values()], ignore_conflicts=True)
+
+
+def _reversal(expected: ProviderUsageEntry, settled: ProviderUsageEntry, now: datetime) -> ProviderUsageEntry:
     return ProviderUsageEntry(
         attempt=expected.attempt,
         supply_id=expected.supply_id,
         kind=ProviderUsageEntry.Kind.REVERSAL,
         amount_micros=-expected.amount_micros,
         currency=expected.currency,
-        cost_rule_version=version,
+        cost_rule_version_id=settled.cost_rule_version_id,
         at=now,
     )
 

@@ -204,6 +204,7 @@ QUEUE_CLASS_WEIGHTS = {
     "standard": env.number("QUEUE_WEIGHT_STANDARD", 3, minimum=1),
     "batch": env.number("QUEUE_WEIGHT_BATCH", 1, minimum=1),
 }
+SUBMIT_TOGETHER = env.number("SUBMIT_TOGETHER", 16, minimum=1)  # attempts that one task sends
 POLL_THREADS = env.number("POLL_THREADS", 64, minimum=1)  # of each worker
 POLL_THREADS_PER_CHANNEL = env.number("POLL_THREADS_PER_CHANNEL", 16, minimum=1)
 RECOVERY_FIRST_WAIT_S = env.number("RECOVERY_FIRST_WAIT_S", 5)

@@ -3,7 +3,8 @@
 Rows are locked in one order everywhere: group, channel, supply (by `Occupancy.Kind`, then id). Measured:
 another order on release costs a deadlock a second. Callers run inside a transaction."""
 
-from collections.abc import Iterable
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
@@ -19,14 +20,27 @@ Subject = tuple[str, int]  # kind, id of the row
 LEASE_TTL = timedelta(seconds=60)
 
 _COUNT = """
-WITH locked AS (
-    SELECT counted.id FROM dispatch_occupancy AS counted
-    JOIN unnest(%(kinds)s::text[], %(numbers)s::bigint[]) AS of(kind, number)
-      ON counted.kind = of.kind AND counted.subject_id = of.number
+WITH change AS (
+    SELECT * FROM unnest(%(kinds)s::text[], %(numbers)s::bigint[], %(confirmed)s::int[], %(unknown)s::int[])
+        AS change(kind, number, confirmed, unknown)),
+locked AS (
+    SELECT counted.id, change.confirmed, change.unknown FROM dispatch_occupancy AS counted
+    JOIN change ON counted.kind = change.kind AND counted.subject_id = change.number
     ORDER BY counted.kind, counted.subject_id FOR UPDATE OF counted)
 UPDATE dispatch_occupancy AS counted
-SET confirmed = counted.confirmed + %(confirmed)s, unknown = counted.unknown + %(unknown)s
+SET confirmed = counted.confirmed + locked.confirmed, unknown = counted.unknown + locked.unknown
 FROM locked WHERE counted.id = locked.id"""
+
+_RENEW = """
+UPDATE dispatch_capacitylease AS lease SET renewed_at = %(now)s, expires_at = %(until)s
+FROM unnest(%(attempts)s::bigint[], %(fences)s::int[]) AS held(attempt, fence)
+WHERE lease.attempt_id = held.attempt AND lease.fence = held.fence AND lease.released_at IS NULL
+RETURNING lease.attempt_id"""
+
+_HOLD = """
+UPDATE dispatch_capacitylease AS lease SET renewed_at = %(now)s, expires_at = held.until
+FROM unnest(%(attempts)s::bigint[], %(until)s::timestamptz[]) AS held(attempt, until)
+WHERE lease.attempt_id = held.attempt AND lease.released_at IS NULL"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,34 +106,45 @@ def write(occupancy: dict[Subject, Occupancy]) -> None:
     Occupancy.objects.bulk_update(occupancy.values(), ["confirmed", "unknown"])
 
 
-def change_slot(attempt: Attempt, slot: Slot, now: datetime, outcome: str = "") -> bool:
-    """Brings the attempt's lease to what its new state asks for; true when a slot became free.
+@dataclass(frozen=True, slots=True)
+class SlotChange:
+    """What an attempt's new state asks of its lease; `outcome` is kept with one that is released."""
+
+    attempt_id: int
+    slot: Slot
+    outcome: str = ""
+
+
+def change_slots(changes: Iterable[SlotChange], now: datetime) -> bool:
+    """Brings the leases of attempts to what their new states ask for; true when a slot became free.
 
     Idempotent: a lease that is released, or already as it should be, changes nothing."""
-    lease = CapacityLease.objects.select_for_update().filter(attempt=attempt, released_at=None).first()
-    if lease is None or lease.state == slot:
-        return False
-    if slot is Slot.RELEASED:
-        return _release(lease, now, outcome)
-    before, lease.state = lease.state, LeaseState(slot.value)
-    lease.save(update_fields=["state"])
-    _count(place_of(lease), {_COLUMN[before]: -1, _COLUMN[lease.state]: 1})
-    return False
+    asked = {change.attempt_id: change for change in changes}
+    held = CapacityLease.objects.select_for_update().filter(attempt__in=asked, released_at=None)
+    leases = [lease for lease in held.order_by("pk") if lease.state != asked[lease.attempt_id].slot]
+    counted: Counter[tuple[Subject, str]] = Counter()
+    for lease in leases:
+        _recount(counted, lease, asked[lease.attempt_id].slot)
+    _write_leases(leases, asked, now)
+    _count(counted)
+    return any(asked[lease.attempt_id].slot is Slot.RELEASED for lease in leases)
+
+
+def _write_leases(leases: list[CapacityLease], asked: Mapping[int, SlotChange], now: datetime) -> None:
+    alike: dict[tuple[Slot, str], list[int]] = defaultdict(list)
+    for lease in leases:
+        change = asked[lease.attempt_id]
+        alike[change.slot, change.outcome].append(lease.pk)
+    for (slot, outcome), ids in alike.items():
+        ended = {"released_at": now, "outcome": outcome} if slot is Slot.RELEASED else {}
+        CapacityLease.objects.filter(pk__in=ids).update(state=LeaseState(slot.value), **ended)
 
 
 def release(token: str, now: datetime, outcome: str) -> bool:
     """Frees the slot of the lease `token`: completed, failed, or unproven. False: it was free already, as
     when the acknowledgement of the first release was lost and it is repeated."""
     lease = CapacityLease.objects.select_for_update().filter(token=token, released_at=None).first()
-    return lease is not None and _release(lease, now, outcome)
-
-
-def _release(lease: CapacityLease, now: datetime, outcome: str) -> bool:
-    before, lease.state = lease.state, LeaseState.RELEASED
-    lease.released_at, lease.outcome = now, outcome
-    lease.save(update_fields=["state", "released_at", "outcome"])
-    _count(place_of(lease), {_COLUMN[before]: -1})
-    return True
+    return lease is not None and change_slots([SlotChange(lease.attempt_id, Slot.RELEASED, outcome)], now)
 
 
 def grant_again(attempt: Attempt, slot: Slot, now: datetime) -> CapacityLease:
@@ -137,9 +162,8 @@ def grant_again(attempt: Attempt, slot: Slot, now: datetime) -> CapacityLease:
         renewed_at=now,
         expires_at=now + LEASE_TTL,
     )
-    place = place_of(lease)
-    locked_occupancy([place])
-    _count(place, {_COLUMN[lease.state]: 1})
+    locked_occupancy([place_of(lease)])
+    _count(Counter({(subject, _COLUMN[lease.state]): 1 for subject in place_of(lease).subjects()}))
     return lease
 
 
@@ -147,36 +171,66 @@ def place_of(lease: CapacityLease) -> Place:
     return Place(lease.channel_id, lease.supply_id, lease.group_id)
 
 
-_COLUMN = {LeaseState.LIVE.value: "confirmed", LeaseState.UNKNOWN.value: "unknown"}
+_COLUMN = {
+    Slot.LIVE.value: "confirmed",
+    Slot.UNKNOWN.value: "unknown",
+}  # by a lease's state, which says the same
 
 
-def _count(place: Place, change: dict[str, int]) -> None:
-    kinds, numbers = zip(*place.subjects(), strict=True)
+def _recount(counted: Counter[tuple[Subject, str]], lease: CapacityLease, slot: Slot) -> None:
+    """From the column that the lease is counted in to that of `slot`."""
+    for subject in place_of(lease).subjects():
+        counted[subject, _COLUMN[lease.state]] -= 1
+        if slot is not Slot.RELEASED:
+            counted[subject, _COLUMN[slot]] += 1
+
+
+def _count(counted: Counter[tuple[Subject, str]]) -> None:
+    """Adds to the columns of each subject, all by one statement."""
+    subjects = sorted({subject for subject, _ in counted})
+    if not subjects:
+        return
     with connection.cursor() as cursor:
         cursor.execute(
             _COUNT,
             {
-                "kinds": list(kinds),
-                "numbers": list(numbers),
-                "confirmed": change.get("confirmed", 0),
-                "unknown": change.get("unknown", 0),
+                "kinds": [kind for kind, _ in subjects],
+                "numbers": [number for _, number in subjects],
+                "confirmed": [counted[subject, "confirmed"] for subject in subjects],
+                "unknown": [counted[subject, "unknown"] for subject in subjects],
             },
         )
 
 
-def renew(attempt_id: int, fence: int, now: datetime, until: datetime) -> bool:
-    """Prolongs the lease if `fence` still holds it; false: it was given to another process meanwhile."""
-    return bool(
-        CapacityLease.objects.filter(attempt_id=attempt_id, fence=fence, released_at=None).update(
-            renewed_at=now, expires_at=until
+def renew(fences: Mapping[int, int], now: datetime, until: datetime) -> set[int]:
+    """Prolongs the leases of attempts that are still held by the fence given for each; the attempts whose
+    were. Another was given to another process meanwhile."""
+    if not fences:
+        return set()
+    with connection.cursor() as cursor:
+        cursor.execute(
+            _RENEW, {"attempts": list(fences), "fences": list(fences.values()), "now": now, "until": until}
         )
-    )
+        return {attempt for (attempt,) in cursor.fetchall()}
 
 
 def hold_until_look(attempt: Attempt, next_look_at: datetime, now: datetime) -> None:
+    hold_until_looks([(attempt, next_look_at)], now)
+
+
+def hold_until_looks(looks: Iterable[tuple[Attempt, datetime]], now: datetime) -> None:
     """From acceptance on the lease is the attempt's own: it lasts a little past the next look at it, and
     while the provider is believed to work no longer than that may last: then it is looked at again."""
+    until = {attempt.pk: _held_until(attempt, next_look_at, now) for attempt, next_look_at in looks}
+    if until:
+        with connection.cursor() as cursor:
+            cursor.execute(
+                _HOLD, {"attempts": sorted(until), "until": [until[pk] for pk in sorted(until)], "now": now}
+            )
+
+
+def _held_until(attempt: Attempt, next_look_at: datetime, now: datetime) -> datetime:
     until = next_look_at + LEASE_TTL
     if attempt.execution_deadline_at is not None and attempt.state in CONFIRMED_STATES:
         until = min(until, max(attempt.execution_deadline_at, now))
-    CapacityLease.objects.filter(attempt=attempt, released_at=None).update(renewed_at=now, expires_at=until)
+    return until

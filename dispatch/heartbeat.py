@@ -2,7 +2,7 @@
 
 import logging
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from datetime import datetime, timedelta
 
@@ -10,6 +10,7 @@ from django.db import DatabaseError, connection
 from django.db.models import QuerySet
 
 from dispatch.capacity import LEASE_TTL
+from dispatch.lifecycle import AttemptState
 from dispatch.models import Attempt, CapacityLease, LeaseState
 
 logger = logging.getLogger(__name__)
@@ -26,10 +27,12 @@ def kept_claim(attempt: Attempt, clock: Callable[[], datetime]) -> Iterator[None
 
 
 @contextmanager
-def kept_lease(attempt: Attempt, clock: Callable[[], datetime]) -> Iterator[None]:
-    """Renews the lease of an attempt that is being sent. One that ran out meanwhile stays so: who was
-    stopped for that long must not act on it."""
-    live = CapacityLease.objects.filter(attempt=attempt, state=LeaseState.LIVE)
+def kept_leases(attempts: Iterable[Attempt], clock: Callable[[], datetime]) -> Iterator[None]:
+    """Renews the leases of attempts as long as they are being sent. One that ran out meanwhile stays so: who
+    was stopped for that long must not act on it."""
+    ids = [attempt.pk for attempt in attempts]
+    sent = Attempt.objects.filter(pk__in=ids, state=AttemptState.SUBMITTING)
+    live = CapacityLease.objects.filter(attempt__in=sent, state=LeaseState.LIVE)
     with _beating(lambda: _renew(live, clock())):
         yield
 

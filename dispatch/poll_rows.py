@@ -6,12 +6,11 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from django.db import connection
-from django.db.models import QuerySet
 
 from dispatch.capacity import LEASE_TTL
 from dispatch.lifecycle import AT_PROVIDER_STATES
-from dispatch.models import Attempt
-from dispatch.repository import LARGE_OF_ATTEMPT
+from dispatch.models import ProviderJob
+from dispatch.row_updates import update_each
 
 _STATES = ", ".join(f"'{state}'" for state in sorted(AT_PROVIDER_STATES))  # as the index attempt_to_poll says
 
@@ -103,14 +102,31 @@ def claim_due(room: Mapping[int, int], until: datetime, now: datetime) -> list[C
         return [Claimed(*row) for row in cursor.fetchall()]
 
 
-def polled() -> QuerySet[Attempt]:
-    """Attempts with all that most polls' records read."""
-    return Attempt.objects.select_related("provider_job").defer(*LARGE_OF_ATTEMPT)
+_TOLD = (
+    "raw_status",
+    "status",
+    "progress",
+    "outputs",
+    "outputs_expire_at",
+    "raw_failure",
+    "usage",
+    "polls",
+    "quiet_polls",
+    "failed_polls_in_a_row",
+    "not_found_in_a_row",
+    "polled_at",
+    "completed_at",
+)
+
+
+def store_told(jobs: Iterable[ProviderJob]) -> None:
+    """What providers know, as they told it; one statement for all."""
+    update_each(ProviderJob, {job.pk: {name: getattr(job, name) for name in _TOLD} for job in jobs})
 
 
 def write_nothing_new(looks: Iterable[Look], now: datetime) -> None:
     """One statement for all. An attempt that moved meanwhile is left as it is: somebody knew more."""
-    listed = list(looks)
+    listed = sorted(looks, key=lambda look: look.attempt.pk)
     if not listed:
         return
     with connection.cursor() as cursor:

@@ -1,11 +1,12 @@
 """Guarded changes of rows: a state moves only from where the table lets it, and only at the version seen."""
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
 from django.db import connection
+from django.db.models import QuerySet
 
 from dispatch.lifecycle import (
     FINAL_ATTEMPT_STATES,
@@ -16,37 +17,53 @@ from dispatch.lifecycle import (
     job_sources,
 )
 from dispatch.models import Attempt, Job, ProviderEvent
+from dispatch.row_updates import update_each
+
+type AttemptMove = tuple[Attempt, AttemptState, Mapping[str, Any]]  # with the columns it changes
+type JobMove = tuple[Job, JobState, Mapping[str, Any]]
 
 
-def move_attempt(attempt: Attempt, to: AttemptState, now: datetime, changes: dict[str, Any]) -> bool:
-    """True when the row moved. False, a normal answer: somebody moved it first, or the table says no."""
-    values = {**changes, "state": to, "state_version": attempt.state_version + 1}
-    if to in FINAL_ATTEMPT_STATES:
-        values["finished_at"] = now
-    moved = Attempt.objects.filter(
-        pk=attempt.pk, state_version=attempt.state_version, state__in=attempt_sources(to)
-    ).update(**values)
-    if moved:
-        _take_over(attempt, values)
-    return bool(moved)
+def move_attempts(moves: Sequence[AttemptMove], now: datetime) -> set[int]:
+    """The ids of the rows that moved. Not in it, a normal answer: somebody moved it first, or the table says
+    no. Rows that moved are as stored then."""
+    wanted = {
+        attempt.pk: (attempt, _arrived(to, to in FINAL_ATTEMPT_STATES, attempt.state_version, changes, now))
+        for attempt, to, changes in moves
+        if attempt.state in attempt_sources(to)
+    }
+    return _write(Attempt, wanted)
 
 
-def move_job(job: Job, to: JobState, now: datetime, changes: dict[str, Any]) -> bool:
-    """As `move_attempt`. A move to where the job already stands writes only the changes."""
-    if to == job.state:
+def move_jobs(moves: Sequence[JobMove], now: datetime) -> set[int]:
+    """As `move_attempts`. A move to where the job already stands writes only the changes."""
+    wanted: dict[int, tuple[Job, Mapping[str, Any]]] = {}
+    for job, to, changes in moves:
+        if to != job.state and job.state in job_sources(to):
+            ends = {"next_action_at": None, "line_id": None} if to in FINAL_JOB_STATES else {}
+            changes = _arrived(to, to in FINAL_JOB_STATES, job.state_version, {**changes, **ends}, now)
+        elif to != job.state:
+            continue
         if changes:
-            Job.objects.filter(pk=job.pk).update(**changes)
-            _take_over(job, changes)
-        return True
-    values = {**changes, "state": to, "state_version": job.state_version + 1}
-    if to in FINAL_JOB_STATES:
-        values |= {"finished_at": now, "next_action_at": None, "line_id": None}
-    moved = Job.objects.filter(pk=job.pk, state_version=job.state_version, state__in=job_sources(to)).update(
-        **values
-    )
-    if moved:
-        _take_over(job, values)
-    return bool(moved)
+            wanted[job.pk] = job, changes
+    return _write(Job, wanted)
+
+
+def _arrived(
+    to: str, is_final: bool, version: int, changes: Mapping[str, Any], now: datetime
+) -> Mapping[str, Any]:
+    ended = {"finished_at": now} if is_final else {}
+    return {**changes, "state": to, "state_version": version + 1, **ended}
+
+
+def _write[Row: (Attempt, Job)](
+    model: type[Row], wanted: Mapping[int, tuple[Row, Mapping[str, Any]]]
+) -> set[int]:
+    """Each at the version that it was read at."""
+    versions = {pk: row.state_version for pk, (row, _) in wanted.items()}
+    written = update_each(model, {pk: values for pk, (_, values) in wanted.items()}, versions)
+    for pk in written:
+        _take_over(*wanted[pk])
+    return written
 
 
 _START = """
@@ -98,40 +115,65 @@ def look_again(waits: Sequence[tuple[Job, Mapping[str, Any], datetime]]) -> None
 
 def claim_attempt(attempt: Attempt, next_look_at: datetime) -> bool:
     """Claims work that does not change the state (a poll, a fetch, a look-up), by version."""
-    values = {"next_look_at": next_look_at, "state_version": attempt.state_version + 1}
-    claimed = Attempt.objects.filter(pk=attempt.pk, state_version=attempt.state_version).update(**values)
-    if claimed:
-        _take_over(attempt, values)
-    return bool(claimed)
+    return bool(claim_attempts([(attempt, next_look_at)]))
 
 
-# Of a job and an attempt, what is large and seldom asked for: read when it is.
-_LARGE_OF_JOB = ("request", "metadata", "model_choice", "first_answer")
-LARGE_OF_ATTEMPT = ("compile_plan", "sent_request")
+def claim_attempts(looks: Iterable[tuple[Attempt, datetime]]) -> set[int]:
+    """As `claim_attempt`, each until its next look; the ids of those that are claimed."""
+    wanted = {
+        attempt.pk: (attempt, {"next_look_at": at, "state_version": attempt.state_version + 1})
+        for attempt, at in looks
+    }
+    return _write(Attempt, wanted)
+
+
+_LARGE_OF_JOB = ("metadata", "model_choice", "first_answer")
+_LARGE_OF_ATTEMPT = ("compile_plan", "sent_request")
 
 
 def lock_job_of(attempt_id: int) -> Job:
     """The attempt's job, locked: every change of an attempt begins here, so that lock order is one."""
+    return _locked_jobs([attempt_id]).get()
+
+
+def locked_attempts(ids: Collection[int], to_send: bool = False) -> dict[int, Attempt]:
+    """By id, as they stand now, with their jobs: these are locked first, each kind in the order of its ids.
+
+    `to_send`: with all that a submission looks at."""
+    jobs, attempts = _locked_jobs(ids), Attempt.objects.select_for_update(of=("self",), no_key=True)
+    if to_send:
+        jobs = jobs.select_related("api_key__customer")
+        attempts = attempts.select_related("supply", "channel", "policy")
+    else:
+        attempts = attempts.select_related("provider_job").defer(*_LARGE_OF_ATTEMPT)
+    by_id = {job.pk: job for job in jobs}
+    found = {attempt.pk: attempt for attempt in attempts.filter(pk__in=ids).order_by("pk")}
+    for attempt in found.values():
+        attempt.job = by_id[attempt.job_id]
+    return found
+
+
+def _locked_jobs(attempt_ids: Collection[int]) -> QuerySet[Job]:
     jobs = Job.objects.select_for_update(of=("self",)).defer(*_LARGE_OF_JOB)
-    return jobs.get(attempts=attempt_id)
-
-
-def attempt_of(job: Job, attempt_id: int) -> Attempt:
-    """As it stands now, of a job that the caller has locked."""
-    attempt = Attempt.objects.defer(*LARGE_OF_ATTEMPT).get(pk=attempt_id)
-    attempt.job = job
-    return attempt
+    return jobs.filter(pk__in=Attempt.objects.filter(pk__in=attempt_ids).values("job")).order_by("pk")
 
 
 def keep_event(
     attempt: Attempt, kind: ProviderEvent.Kind, outcome: str, raw: dict[str, Any], now: datetime
 ) -> None:
     """Appends what the provider said, or what became of a look at it."""
-    ProviderEvent.objects.create(
-        attempt=attempt, channel_id=attempt.channel_id, kind=kind, outcome=outcome, raw=raw, at=now
+    event_of(attempt, kind, outcome, raw, now).save(force_insert=True)
+
+
+def event_of(
+    attempt: Attempt, kind: ProviderEvent.Kind, outcome: str, raw: dict[str, Any], now: datetime
+) -> ProviderEvent:
+    """As `keep_event`, for the caller to store."""
+    return ProviderEvent(
+        attempt_id=attempt.pk, channel_id=attempt.channel_id, kind=kind, outcome=outcome, raw=raw, at=now
     )
 
 
-def _take_over(row: Attempt | Job, values: dict[str, Any]) -> None:
+def _take_over(row: Attempt | Job, values: Mapping[str, Any]) -> None:
     for name, value in values.items():
         setattr(row, name, value)

@@ -1,6 +1,6 @@
-"""Rings one task for many rows by one statement, in the caller's transaction."""
+"""Rings a task many times by one statement, in the caller's transaction."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 from django_q.brokers import get_broker
 from django_q.tasks import async_task
@@ -18,12 +18,12 @@ class _Collector:
         return len(self.packages)
 
 
-def ring_all(task: str, ids: Iterable[int], cluster: str) -> None:
-    """As `async_task(task, id, cluster=cluster)` for each; one by one where the broker can do no other."""
+def ring_all(task: str, calls: Iterable[Sequence[int]], cluster: str) -> None:
+    """As `async_task(task, *ids, cluster=cluster)` for each; one by one where the broker can do no other."""
     broker = get_broker(cluster)
     collector = _Collector(broker.list_key)
-    for each in ids:
-        async_task(task, each, cluster=cluster, broker=collector)
+    for ids in calls:
+        async_task(task, *ids, cluster=cluster, broker=collector)
     if hasattr(broker, "enqueue_many"):
         broker.enqueue_many(collector.packages)
     else:

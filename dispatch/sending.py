@@ -1,6 +1,8 @@
 """Who may still send: the worker between its permission and the end of its call holds a lock that its session
 of the database owns, and so ends with the worker. While it is held, no listing proves absence."""
 
+from collections import Counter
+from collections.abc import Iterable
 from types import TracebackType
 from typing import Final, Self
 
@@ -11,17 +13,23 @@ _NUMBERS: Final = 2**31
 
 
 class Sender:
-    """One worker on its way to a provider with one attempt."""
+    """One worker on its way to providers with some attempts."""
 
-    def __init__(self, attempt_id: int) -> None:
-        self._attempt_id = attempt_id
-        self._announced = False
+    def __init__(self) -> None:
+        self._announced: Counter[int] = Counter()  # locks are counted, should two attempts share one
 
-    def announce(self) -> None:
+    def announce(self, attempt_ids: Iterable[int]) -> None:
         """Before the moment of sending is committed, on the same session: without it nothing is committed."""
+        keys = [_key(attempt_id) for attempt_id in attempt_ids]
         with connection.cursor() as cursor:
-            cursor.execute("SELECT pg_advisory_lock(%s, %s)", _key(self._attempt_id))
-        self._announced = True
+            cursor.execute("SELECT pg_advisory_lock(%s, key) FROM unnest(%s::int[]) AS key", [_SPACE, keys])
+        self._announced.update(keys)
+
+    def has_sent(self, attempt_ids: Iterable[int]) -> None:
+        """Their calls have come to an end."""
+        ended = Counter(_key(attempt_id) for attempt_id in attempt_ids) & self._announced
+        self._announced -= ended
+        self._unlock(ended)
 
     def __enter__(self) -> Self:
         return self
@@ -29,11 +37,17 @@ class Sender:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        if not self._announced:
+        self._unlock(self._announced)
+
+    def _unlock(self, keys: Counter[int]) -> None:
+        if not keys:
             return
         try:
             with connection.cursor() as cursor:
-                cursor.execute("SELECT pg_advisory_unlock(%s, %s)", _key(self._attempt_id))
+                cursor.execute(
+                    "SELECT pg_advisory_unlock(%s, key) FROM unnest(%s::int[]) AS key",
+                    [_SPACE, list(keys.elements())],
+                )
         except (OperationalError, InterfaceError):
             return  # the session is gone, and its locks with it
 
@@ -42,9 +56,9 @@ def may_still_send(attempt_id: int) -> bool:
     """Whether a worker that was allowed to send `attempt_id` has not come to an end: it may be stopped, and
     go on at any time."""
     with connection.cursor() as cursor:
-        cursor.execute("SELECT NOT pg_try_advisory_xact_lock(%s, %s)", _key(attempt_id))
+        cursor.execute("SELECT NOT pg_try_advisory_xact_lock(%s, %s)", [_SPACE, _key(attempt_id)])
         return bool(cursor.fetchone()[0])
 
 
-def _key(attempt_id: int) -> list[int]:
-    return [_SPACE, attempt_id % _NUMBERS]
+def _key(attempt_id: int) -> int:
+    return attempt_id % _NUMBERS

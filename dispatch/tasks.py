@@ -76,8 +76,8 @@ def audit_replays() -> None:
 
 
 @at_work("traffic")
-def submit(attempt_id: int) -> None:
-    submitting.submit(attempt_id, now)
+def submit(*attempt_ids: int) -> None:
+    submitting.submit(attempt_ids, now)
 
 
 @at_work("traffic")

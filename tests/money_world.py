@@ -1,12 +1,13 @@
 """An installation with money in it: refusals, a degraded delivery, customers, prices to come, and changes."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
 from django.contrib.auth.models import User
 from django.utils import timezone
 
 from billing import ledger
+from billing.ledger import ProviderCost, Settlement
 from billing.models import ApiKey, CostRuleVersion, Customer
 from billing.services.credit_customer import credit_customer
 from billing.services.open_customer import open_customer
@@ -179,12 +180,21 @@ def _booked(job: Job, at: datetime) -> None:
     reserved = job.reserved_micros or 300_000
     ledger.reserve(job.customer, job.public_id, reserved, at)
     said = {"degraded": bool(job.dropped_inputs), "dropped_inputs": job.dropped_inputs}
-    ledger.settle_credit(
-        job.customer, job.public_id, reserved, job.charged_micros, "job succeeded", at, details=said
+    ended = Settlement(
+        job.customer_id,
+        job.customer.currency,
+        job.public_id,
+        reserved,
+        job.charged_micros,
+        "job succeeded",
+        said,
     )
-    version = attempt.cost_rule_version
-    ledger.expect_cost(attempt.public_id, attempt.supply_id, version, 210_000, "USD", at)
-    ledger.settle_cost(attempt.public_id, attempt.supply_id, version, 200_000, "USD", at)
+    ledger.settle_credit([ended], at)
+    expected = ProviderCost(
+        attempt.public_id, attempt.supply_id, attempt.cost_rule_version_id, 210_000, "USD"
+    )
+    ledger.expect_costs([expected], at)
+    ledger.settle_costs([replace(expected, amount_micros=200_000)], at)
 
 
 def _refused(times: int, job: Job, now: datetime) -> RefusalRecord:

@@ -1,16 +1,19 @@
-"""The one function that moves an attempt, with all that a move entails, in one transaction.
+"""The one function that moves attempts, with all that a move entails, in one transaction.
 
-Slot, job state, health evidence, both ledgers and the next bell follow from the new state; so a worker
-killed anywhere leaves either all of it or none."""
+Slots, job states, health evidence, both ledgers and the next bell follow from the new states; so a worker
+killed anywhere leaves either all of it or none. Many moves cost hardly more statements than one."""
 
+from collections.abc import Sequence
 from datetime import datetime
 from typing import Any
 
 from django.db import transaction
+from django.db.models import prefetch_related_objects
 from django_q.tasks import async_task
 
 from catalog.providers.types import ProviderError
 from dispatch import capacity
+from dispatch.capacity import SlotChange
 from dispatch.lifecycle import (
     FINAL_JOB_STATES,
     AttemptState,
@@ -23,7 +26,7 @@ from dispatch.lifecycle import (
 from dispatch.models import Attempt, Job
 from dispatch.moves import Move
 from dispatch.queue import is_anything_waiting, leave
-from dispatch.repository import attempt_of, lock_job_of, move_attempt, move_job
+from dispatch.repository import JobMove, locked_attempts, move_attempts, move_jobs
 from dispatch.retry import Failure, may_switch
 from dispatch.services import settle
 from dispatch.words import customer_error
@@ -31,25 +34,54 @@ from dispatch.words import customer_error
 
 def advance(move: Move, now: datetime) -> Attempt | None:
     """The moved attempt; None when somebody else moved it first: look again, decide again."""
+    return advance_all([move], now)[0]
+
+
+def advance_all(moves: Sequence[Move], now: datetime) -> list[Attempt | None]:
+    """As `advance`, of attempts of which each has one move; in the order of the moves."""
     with transaction.atomic(savepoint=False):
-        return advance_locked(attempt_of(lock_job_of(move.attempt_id), move.attempt_id), move, now)
+        attempts = locked_attempts({move.attempt_id for move in moves})
+        return advance_locked([(attempts[move.attempt_id], move) for move in moves], now)
 
 
-def advance_locked(attempt: Attempt, move: Move, now: datetime) -> Attempt | None:
-    """As `advance`, of an attempt that the caller read when it had locked `attempt.job`."""
-    job, held = attempt.job, slot_in(AttemptState(attempt.state))
-    if attempt.state_version != move.version:
-        return None
-    if not move_attempt(attempt, move.to, now, {**move.changes, **_error_columns(move.error)}):
-        return None
-    slot, freed = slot_in(move.to), False
-    if slot is not held:
-        freed = capacity.change_slot(attempt, slot, now, outcome=_lease_outcome(move.to))
-    _follow_with_job(job, attempt, move, now)
-    settle.record_end(job, attempt, move, now)
-    if freed or (job.state == JobState.DISPATCHING and attempt.state == AttemptState.FAILED):
+def advance_locked(wishes: Sequence[tuple[Attempt, Move]], now: datetime) -> list[Attempt | None]:
+    """As `advance_all`, of attempts that the caller has from `locked_attempts`."""
+    held = {attempt.pk: slot_in(AttemptState(attempt.state)) for attempt, _ in wishes}
+    ends = settle.ends_of([wish for wish in wishes if is_current(*wish)], now)
+    moved = move_attempts([(end.attempt, end.move.to, _columns(end, now)) for end in ends], now)
+    ends = [end for end in ends if end.attempt.pk in moved]
+    slots = [_slot_change(end) for end in ends if slot_in(end.move.to) is not held[end.attempt.pk]]
+    freed = capacity.change_slots(slots, now)
+    capacity.hold_until_looks([(end.attempt, at) for end in ends if (at := _look_at_held(end))], now)
+    ended = _follow_with_jobs(ends, now)
+    settle.record_ends(ends, now)
+    _settle(ended, now)
+    if freed or any(_wants_another(end.attempt) for end in ends):
         wake_dispatcher()
-    return attempt
+    return [attempt if attempt.pk in moved else None for attempt, _ in wishes]
+
+
+def is_current(attempt: Attempt, move: Move) -> bool:
+    """Whether the attempt is as it was when the move was decided."""
+    return attempt.state_version == move.version
+
+
+def _columns(end: settle.End, now: datetime) -> dict[str, Any]:
+    return {**end.move.changes, **_error_columns(end.move.error), **end.columns(now)}
+
+
+def _slot_change(end: settle.End) -> SlotChange:
+    return SlotChange(end.attempt.pk, slot_in(end.move.to), _lease_outcome(end.move.to))
+
+
+def _look_at_held(end: settle.End) -> datetime | None:
+    """When an attempt that keeps its slot is looked at next, where the move says it."""
+    at: datetime | None = end.move.changes.get("next_look_at")
+    return None if slot_in(end.move.to) is Slot.RELEASED else at
+
+
+def _wants_another(attempt: Attempt) -> bool:
+    return attempt.job.state == JobState.DISPATCHING and attempt.state == AttemptState.FAILED
 
 
 def wake_dispatcher() -> None:
@@ -63,33 +95,44 @@ def refresh_job(job: Job, now: datetime, **changes: Any) -> None:
     for name, value in changes.items():
         setattr(job, name, value)
     last = job.attempts.order_by("-number").first()
-    _store_job_state(job, last, now, access_revoked=False, changes=changes)
+    _settle(_store([(last, _derived(job, last, now, changes=changes))], now), now)
 
 
 def end_job(job: Job, error: tuple[str, str], now: datetime) -> None:
     """Fails a locked job that waits for an attempt and will get none, for the reason in `error`."""
-    line = job.line_id
-    move_job(job, JobState.FAILED, now, {"error_code": error[0], "error_message": error[1]})
-    settle.settle_job(job, job.attempts.order_by("-number").first(), now)
-    _leave(line)
+    last = job.attempts.order_by("-number").first()
+    columns = {"error_code": error[0], "error_message": error[1]}
+    _settle(_store([(last, (job, JobState.FAILED, columns))], now), now)
 
 
-def _leave(line: int | None) -> None:
-    """After the books, which lock the customer: the queue's rows come behind it."""
-    if line is not None:
-        leave(line)
+type Ended = tuple[Job, Attempt | None, int | None]  # with its last attempt, and the line that it stood in
 
 
-def _follow_with_job(job: Job, attempt: Attempt, move: Move, now: datetime) -> None:
+def _follow_with_jobs(ends: Sequence[settle.End], now: datetime) -> list[Ended]:
+    """Moves the jobs of attempts that have moved; those that end."""
+    failed = [end.attempt.job for end in ends if end.move.to is AttemptState.FAILED]
+    prefetch_related_objects(failed, "public_model__policy")
+    return _store([(end.attempt, _followed(end, now)) for end in ends], now)
+
+
+def _followed(end: settle.End, now: datetime) -> JobMove:
     changes: dict[str, Any] = {}
-    if move.to == AttemptState.SUCCEEDED:
-        changes["adopted_attempt"] = attempt
-    _store_job_state(job, attempt, now, access_revoked=move.access_revoked, changes=changes)
+    if end.move.to == AttemptState.SUCCEEDED:
+        changes["adopted_attempt_id"] = end.attempt.pk
+    if end.cost is not None and end.cost.micros:
+        changes["provider_cost_micros"] = end.attempt.job.provider_cost_micros + end.cost.micros
+    return _derived(end.attempt.job, end.attempt, now, end.move.access_revoked, changes)
 
 
-def _store_job_state(
-    job: Job, last: Attempt | None, now: datetime, access_revoked: bool, changes: dict[str, Any]
-) -> None:
+def _derived(
+    job: Job,
+    last: Attempt | None,
+    now: datetime,
+    access_revoked: bool = False,
+    changes: dict[str, Any] | None = None,
+) -> JobMove:
+    """To the state that follows from its last attempt."""
+    columns = dict(changes or {})
     target = job_state(
         JobFacts(
             state=JobState(job.state),
@@ -103,15 +146,31 @@ def _store_job_state(
     )
     if target == JobState.DISPATCHING and last is not None and last.state == AttemptState.FAILED:
         # A request that waits selects again itself; the scan only ends what such a request left behind.
-        changes["next_action_at"] = job.dispatch_deadline_at if job.synchronous else now
-    if target in FINAL_JOB_STATES and target != JobState.SUCCEEDED:
+        columns["next_action_at"] = job.dispatch_deadline_at if job.synchronous else now
+    if target in FINAL_JOB_STATES and target not in (JobState.SUCCEEDED, job.state):
         code, message = customer_error(target, last, access_revoked=access_revoked)
-        changes |= {"error_code": code, "error_message": message}
-    was_final, line = job.state in FINAL_JOB_STATES, job.line_id
-    move_job(job, target, now, changes)
-    if job.state in FINAL_JOB_STATES and not was_final:
-        settle.settle_job(job, last, now)
-        _leave(line)
+        columns |= {"error_code": code, "error_message": message}
+    return job, target, columns
+
+
+def _store(moves: Sequence[tuple[Attempt | None, JobMove]], now: datetime) -> list[Ended]:
+    """Those that end by it; what each is charged is written with its end."""
+    ending: list[Ended] = []
+    written: list[JobMove] = []
+    for last, (job, target, columns) in moves:
+        if target in FINAL_JOB_STATES and job.state not in FINAL_JOB_STATES:
+            ending.append((job, last, job.line_id))
+            columns = {**columns, "charged_micros": settle.charge_of(job, target)}
+        written.append((job, target, columns))
+    moved = move_jobs(written, now)
+    return [ended for ended in ending if ended[0].pk in moved]
+
+
+def _settle(ended: Sequence[Ended], now: datetime) -> None:
+    """The books lock the customers: the queue's rows come behind them."""
+    settle.settle_jobs([(job, last) for job, last, _ in ended], now)
+    for line in sorted(line for _, _, line in ended if line is not None):
+        leave(line)
 
 
 def _switch_allowed(job: Job, last: Attempt, now: datetime) -> bool:

@@ -7,7 +7,7 @@ from dispatch.routing.types import Decision
 from dispatch.selection_facts import SelectionFacts
 from health.services.claim_group_probe import claim_group_probe
 from health.services.claim_probe import claim_probe
-from health.services.settle_probe import settle_probe
+from health.services.settle_probes import settle_probe
 
 
 def claim_probes(decision: Decision, job: Job, facts: SelectionFacts, attempt: str, now: datetime) -> bool:

@@ -1,11 +1,11 @@
 """Asks providers how far their jobs are, many at once, and has recorded what they say.
 
 Attempts that are due are claimed a channel's share at a time and asked about by threads that never touch
-the database; what said nothing new is written in one statement, the rest one by one. A poll that fails, fails
-nothing: it is only repeated later."""
+the database; what said nothing new is written in one statement, the rest in one transaction. A poll that
+fails, fails nothing: it is only repeated later."""
 
 import logging
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime, timedelta
 from functools import partial
 from time import monotonic
@@ -25,7 +25,7 @@ from dispatch.services.record_poll import (
     is_news_of,
     is_past_deadline,
     next_look_at,
-    record_poll,
+    record_polls,
 )
 from dispatch.transport import ChannelAccess, access_to, transport_over
 
@@ -81,21 +81,24 @@ def _record_all(answers: Sequence[Answered], clock: Callable[[], datetime]) -> N
         write_nothing_new(looks.values(), now)
     except DatabaseError:
         logger.exception("Polls could not be recorded", extra={"count": len(looks)})
+    results = {each.attempt.pk: each.result for each in answers if each.attempt.pk not in looks}
+    _record_news({pk: result for pk, result in results.items() if not isinstance(result, Exception)}, clock)
     for each in answers:
-        if each.attempt.pk not in looks:
-            _record(each, clock())
+        if isinstance(each.result, Exception):
+            logger.error("A poll broke", exc_info=each.result, extra={"attempt": each.attempt.public_id})
 
 
-def _record(answered: Answered, now: datetime) -> None:
-    """One answer that can't be recorded keeps no other from being: it is asked for again at the next look."""
-    attempt, result = answered.attempt, answered.result
-    if isinstance(result, Exception):
-        logger.error("A poll broke", exc_info=result, extra={"attempt": attempt.public_id})
+def _record_news(results: Mapping[int, PollResult], clock: Callable[[], datetime]) -> None:
+    """All in one transaction. One that can't be recorded keeps no other from being: then each has its own,
+    and it is asked for again at its next look."""
+    if not results:
         return
     try:
-        record_poll(attempt, result, now)
+        record_polls(results, clock())
     except Exception:
-        logger.exception("A poll could not be recorded", extra={"attempt": attempt.public_id})
+        logger.exception("Polls could not be recorded", extra={"attempts": sorted(results)})
+        for pk, result in results.items() if len(results) > 1 else ():
+            _record_news({pk: result}, clock)
 
 
 def _nothing_new(answered: Answered, now: datetime) -> Look | None:

@@ -181,7 +181,7 @@ def _execute(job: Job, clock: Callable[[], datetime]) -> None:
         attempt = _ready_attempt(job)
         if attempt is None:
             return
-        submit(attempt, clock, until=job.dispatch_deadline_at)
+        submit([attempt], clock, until=job.dispatch_deadline_at)
         _place_again(job, clock())
 
 

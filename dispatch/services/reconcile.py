@@ -10,6 +10,7 @@ from django.db import transaction
 from django_q.tasks import async_task
 
 from dispatch import capacity
+from dispatch.held_channels import held_until
 from dispatch.lifecycle import AT_PROVIDER_STATES, AttemptState
 from dispatch.models import Attempt, CapacityLease
 from dispatch.repository import claim_attempt
@@ -71,7 +72,7 @@ def _reconcile_lease(lease: CapacityLease, now: datetime) -> str:
 
 def _send_again(lease: CapacityLease, attempt: Attempt, now: datetime) -> str:
     """Nothing was sent: the lease goes to another worker under a new fence, and the task is rung again."""
-    stopped = stopped_by_supply(attempt)
+    stopped = stopped_by_supply(attempt, held_until(now))
     if stopped is not None:
         advance(stopped, now)
         return "failed"

@@ -11,7 +11,7 @@ from django.db.models import Count, Exists, OuterRef, Q
 from catalog import audit
 from catalog.models import CapacityGroup, Channel, Supply
 from dispatch import capacity
-from dispatch.capacity import Kind, Subject
+from dispatch.capacity import Kind, SlotChange, Subject
 from dispatch.lifecycle import CONFIRMED_STATES, UNKNOWN_STATES, AttemptState, Slot, slot_in
 from dispatch.models import Attempt, CapacityLease, LeaseState, Occupancy
 from dispatch.repository import lock_job_of
@@ -63,7 +63,7 @@ def _right_lease(attempt_id: int, now: datetime) -> str:
         if lease is None:
             capacity.grant_again(attempt, slot, now)
         else:
-            capacity.change_slot(attempt, slot, now, outcome="unproven")
+            capacity.change_slots([SlotChange(attempt.pk, slot, outcome="unproven")], now)
         subject = f"attempt:{attempt.public_id}"
         _tell(subject, {"lease": before}, {"lease": slot.value}, now)
         return subject

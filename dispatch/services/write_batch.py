@@ -3,7 +3,9 @@
 from collections import Counter
 from collections.abc import Iterable
 from datetime import datetime
+from itertools import batched
 
+from django.conf import settings
 from django.db.models import Count
 
 from billing.models import ApiKey
@@ -73,6 +75,6 @@ def write_batch(batch: Batch, facts: SelectionFacts | None, now: datetime) -> No
     look_again(batch.waits)
     # Of a synchronous job the thread of its own request sends it.
     to_send = [attempt.pk for attempt in batch.attempts if not attempt.job.synchronous]
-    ring_all("dispatch.tasks.submit", to_send, cluster="traffic")
+    ring_all("dispatch.tasks.submit", batched(to_send, settings.SUBMIT_TOGETHER), cluster="traffic")
     for ending in batch.endings:
         ending()

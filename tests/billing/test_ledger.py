@@ -25,7 +25,8 @@ def test_a_reserve_is_given_back_once_and_the_charge_taken_once_however_often_it
     customer = create_customer("acme", NOW, deposit_micros=10_000_000)
     ledger.reserve(customer, "job_1", 6_000_000, NOW)
     for _ in range(3):
-        ledger.settle_credit(customer, "job_1", 6_000_000, 2_500_000, "", NOW)
+        ended = ledger.Settlement(customer.pk, customer.currency, "job_1", 6_000_000, 2_500_000)
+        ledger.settle_credit([ended], NOW)
     assert balance_and_sum(customer) == (7_500_000, 7_500_000)
     kinds = CreditEntry.objects.filter(job="job_1").order_by("id").values_list("kind", flat=True)
     assert list(kinds) == ["reserve", "release", "charge"]

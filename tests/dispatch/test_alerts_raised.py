@@ -56,8 +56,10 @@ def surge(engine: Engine) -> list[Job]:
     """Three of five submissions to Beijing end unknown, and nobody can look for them."""
     lost = {"when": {"call": "submit"}, "times": 3, "do": {"answer": "drop_after_acceptance"}}
     script(engine, lost, {"when": {"call": "list"}, "do": {"answer": "not_json"}})
-    jobs = [engine.job() for _ in range(5)]
-    engine.drain()
+    jobs = []
+    for _ in range(5):  # one after the other: those of one scan are sent at once
+        jobs.append(engine.job())
+        engine.drain()
     assert {each for job in jobs for each in channels_of(job)} == {BEIJING}
     return jobs
 

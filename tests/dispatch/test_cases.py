@@ -16,8 +16,10 @@ from django_q.models import OrmQ
 from billing.models import CreditEntry, ProviderUsageEntry
 from catalog.models import Channel, PublicModel
 from dispatch import capacity, tasks
+from dispatch.departures import Departure, depart
 from dispatch.lifecycle import AttemptState
 from dispatch.models import Attempt, CapacityLease, Job, ProviderEvent, ProviderJob, SelectionRound
+from dispatch.sending import Sender
 from dispatch.services import (
     cancel,
     dispatch_scan,
@@ -27,6 +29,7 @@ from dispatch.services import (
     reconcile,
     submit,
 )
+from dispatch.services.record_poll import record_poll
 from health.models import Alert
 from tests.engine import VIDEO, Engine
 
@@ -57,14 +60,19 @@ def test_an_answer_that_comes_after_its_lease_ran_out_is_still_believed(
     engine: Engine, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """S01: the reconciler took the attempt for lost while its worker still read the provider's answer."""
-    send = submit._send
+    posting = submit._posting
 
-    def send_slowly(attempt: Attempt, clock: Any, until: Any) -> Any:
-        outcome = send(attempt, clock, until)
-        engine.step(70)
-        return outcome
+    def posting_slowly(*given: Any) -> Any:
+        post = posting(*given)
 
-    monkeypatch.setattr(submit, "_send", send_slowly)
+        def posted(ask: Callable[[], None]) -> Any:
+            outcome = post(ask)
+            engine.step(70)
+            return outcome
+
+        return posted
+
+    monkeypatch.setattr(submit, "_posting", posting_slowly)
     job = engine.job()
     engine.finish(job)
     assert engine.attempts(job) == [A.SUCCEEDED]
@@ -147,7 +155,7 @@ def test_a_key_that_is_revoked_between_two_attempts_ends_the_job_at_once(engine:
     script(engine, "submit", error="ServerOverloaded")
     job = engine.job()
     dispatch_scan.scan(engine.now)
-    submit.submit(Attempt.objects.get(job=job).pk, lambda: engine.now)
+    submit.submit([Attempt.objects.get(job=job).pk], lambda: engine.now)
     engine.key.revoked_at = engine.now
     engine.key.save()
     engine.step()
@@ -348,7 +356,7 @@ def test_a_job_whose_worker_died_after_acceptance_goes_on_by_itself(
     attempt = Attempt.objects.get(job=job)
     with monkeypatch.context() as killed:
         killed.setattr(submit, "record_submission", lambda *_: None)
-        submit.submit(attempt.pk, lambda: engine.now)
+        submit.submit([attempt.pk], lambda: engine.now)
     OrmQ.objects.all().delete()
     engine.finish(job)
     assert engine.attempts(job) == [A.SUCCEEDED]
@@ -362,7 +370,7 @@ def test_a_worker_that_died_before_the_first_byte_is_proved_to_have_sent_nothing
     """Fault 2."""
     job = engine.job()
     dispatch_scan.scan(engine.now)
-    submit._claim(Attempt.objects.get(job=job).pk, engine.now)
+    submit._claim([Attempt.objects.get(job=job).pk], engine.now)
     OrmQ.objects.all().delete()
     engine.finish(job)
     assert engine.attempts(job) == [A.FAILED, A.SUCCEEDED]
@@ -374,12 +382,13 @@ def test_a_worker_that_slept_past_its_lease_sends_nothing(engine: Engine) -> Non
     """Fault 7: the look before the first byte finds that the attempt was taken from it."""
     job = engine.job()
     dispatch_scan.scan(engine.now)
-    attempt = submit._claim(Attempt.objects.get(job=job).pk, engine.now)
-    assert attempt is not None
+    [attempt] = submit._claim([Attempt.objects.get(job=job).pk], engine.now)
     engine.now += timedelta(seconds=70)
     reconcile.reconcile(engine.now)
-    outcome = submit._send(attempt, lambda: engine.now)
-    submit.record_submission(attempt, outcome, engine.now)
+    leaving = Departure(attempt, submit._posting(attempt, engine.now, None))
+    with Sender() as sender:
+        [ended] = depart([leaving], lambda asking: submit._allow(asking, sender, engine.now))
+    submit._record_all(ended, engine.now)
     assert posts(engine) == 0
     assert engine.attempts(job) == [A.FAILED]
     engine.finish(job)
@@ -395,7 +404,7 @@ def test_one_end_told_many_times_is_settled_once(engine: Engine) -> None:
     attempt = with_all.get(job=job)
     result = follow._ask(follow.access_to(attempt.channel), attempt.provider_job.provider_job_id)
     with ThreadPoolExecutor(8) as pool:
-        list(pool.map(_closing(lambda _: follow.record_poll(copy(attempt), result, engine.now)), range(20)))
+        list(pool.map(_closing(lambda _: record_poll(copy(attempt), result, engine.now)), range(20)))
     engine.finish(job)
     assert ProviderUsageEntry.objects.filter(kind="settled").count() == 1
     assert CreditEntry.objects.filter(job=job.public_id, kind="charge").count() == 1
@@ -410,11 +419,11 @@ def test_a_submission_and_a_cancellation_lock_in_one_order(engine: Engine) -> No
     with ThreadPoolExecutor(1) as pool:
         with transaction.atomic():
             Job.objects.select_for_update().get(pk=job.pk)
-            waiting = pool.submit(_closing(lambda _: submit._claim(attempt.pk, engine.now)), None)
+            waiting = pool.submit(_closing(lambda _: submit._claim([attempt.pk], engine.now)), None)
             _until_somebody_waits()
             CapacityLease.objects.select_for_update(nowait=True).get(attempt=attempt)
             cancel.cancel(job.pk, engine.now)
-        assert waiting.result() is None
+        assert waiting.result() == []
     assert engine.attempts(job) == [A.CANCELLED]
 
 

@@ -142,7 +142,7 @@ def test_a_probe_whose_worker_dies_ends_with_its_lease_and_another_follows(
     dispatch_scan.scan(engine.now)
     probe = Attempt.objects.get()
     if claimed:
-        submit._claim(probe.pk, engine.now)
+        submit._claim([probe.pk], engine.now)
     OrmQ.objects.all().delete()  # nobody will answer the bell
     engine.run(50)
     assert (Attempt.objects.count(), posts(engine)) == (1, 0), "nobody else probes meanwhile"

@@ -29,7 +29,7 @@ def test_a_lease_is_renewed_while_its_attempt_is_sent_but_never_once_it_ran_out(
 
     monkeypatch.setattr(heartbeat, "EVERY_S", 0.02)
     for lease in (lives, ran_out):
-        with heartbeat.kept_lease(lease.attempt, clock):  # type: ignore[arg-type]
+        with heartbeat.kept_leases([lease.attempt], clock):  # type: ignore[arg-type]
             seen = len(beats)
             while len(beats) < seen + 2:
                 pass

@@ -37,7 +37,7 @@ from dispatch import capacity, live_catalogue, selection_facts
 from dispatch.invariants import violations
 from dispatch.models import Attempt, CapacityLease, Occupancy
 from dispatch.moves import Move
-from dispatch.services import dispatch_scan, follow, reconcile, recover, submit
+from dispatch.services import dispatch_scan, reconcile, record_poll, recover, submit
 from dispatch.services.advance import advance
 from dispatch.services.recount import recount
 from health.models import Alert
@@ -151,7 +151,7 @@ class Leases(RuleBasedStateMachine):
                 self.leases_and_counts_are_as_the_model_says()
 
     def claimed(self, attempt: Attempt, _: str) -> None:
-        if submit._claim(attempt.pk, self.now) is None:
+        if not submit._claim([attempt.pk], self.now):
             self.freed(attempt)  # past its dispatch deadline
         else:
             assert self.lease(attempt).expires_at == self.now + capacity.LEASE_TTL
@@ -175,9 +175,9 @@ class Leases(RuleBasedStateMachine):
         late = self.now >= attempt.execution_deadline_at
         if word == "404":
             for _ in range(3):
-                follow.record_poll(self.one_of(attempt), PollFailure(True, None, "404"), self.now)
+                record_poll.record_poll(self.one_of(attempt), PollFailure(True, None, "404"), self.now)
         else:
-            follow.record_poll(attempt, JobStatus(word, word), self.now)  # type: ignore[arg-type]
+            record_poll.record_poll(attempt, JobStatus(word, word), self.now)  # type: ignore[arg-type]
         if word in ("succeeded", "failed", "cancelled"):
             self.freed(attempt)
         elif late or word == "404":
@@ -247,8 +247,8 @@ class Leases(RuleBasedStateMachine):
         lease = self.any_of(self.held(), which)
         if lease is not None:
             later = self.now + timedelta(hours=9)
-            assert not capacity.renew(lease.attempt_id, lease.fence - 1, self.now, later)
-            assert not capacity.renew(lease.attempt_id, lease.fence + 1, self.now, later)
+            assert not capacity.renew({lease.attempt_id: lease.fence - 1}, self.now, later)
+            assert not capacity.renew({lease.attempt_id: lease.fence + 1}, self.now, later)
 
     @rule(which=ANY)
     def a_release_whose_acknowledgement_was_lost_is_repeated(self, which: int) -> None:

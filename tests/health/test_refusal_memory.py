@@ -14,7 +14,7 @@ from health.services.claim_probe import claim_probe
 from health.services.end_outlived_refusals import end_outlived_refusals
 from health.services.lift_refusal import lift_refusal
 from health.services.record_refusal import record_refusal
-from health.services.settle_probe import settle_probe
+from health.services.settle_probes import settle_probe
 from tests.factories import NOW, CapabilityVersionFactory, ChannelFactory, SupplyFactory
 from tests.health.evidence import OPERATOR
 

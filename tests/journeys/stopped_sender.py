@@ -31,20 +31,21 @@ def main(attempt_id: int, moment: datetime, place: str) -> None:
 
     submit.transport_for_sending = quick  # type: ignore[assignment]
     if place == "allowed":
-        submit._before_send = _then(submit._before_send, _stop)
+        submit._allow = _then(submit._allow, _stop)
     else:
         http.client.HTTPConnection.send = _stopped_before_body(http.client.HTTPConnection.send)  # type: ignore[method-assign]
-    submit.submit(attempt_id, lambda: moment)
+    submit.submit([attempt_id], lambda: moment)
 
 
 def _stop() -> None:
     os.kill(os.getpid(), signal.SIGSTOP)
 
 
-def _then(first: Callable[..., None], then: Callable[[], None]) -> Callable[..., None]:
-    def both(*given: Any) -> None:
-        first(*given)
+def _then(first: Callable[..., Any], then: Callable[[], None]) -> Callable[..., Any]:
+    def both(*given: Any) -> Any:
+        answer = first(*given)
         then()
+        return answer
 
     return both
 

@@ -103,8 +103,6 @@ def _submissions(life: "Life") -> Told:
 def _guards(life: "Life") -> Told:
     for arrival in life.world.provider.arrivals:
         guard = arrival.guard
-        if guard.get("attempt") != arrival.attempt.get("public_id"):
-            continue
         for name, number in (("cancelled", "I23"), ("revoked", "I13")):
             if guard.get(name):
                 yield f"{number} nothing is sent for what was {name} before", arrival.reference

@@ -21,6 +21,7 @@ from rest_framework.test import APIClient
 
 import catalog.ids
 import catalog.providers.flight
+import dispatch.departures
 import dispatch.heartbeat
 import dispatch.outputs.fetching
 import dispatch.outputs.pinned
@@ -191,6 +192,7 @@ class Installation:
         dispatch.outputs.rehosting.verify = _verified_once()
         dispatch.outputs.storage._sync = _not_to_the_disk
         self._poll_in_order()
+        self._send_in_order()
         root = logging.getLogger()
         root.handlers = [self.log]
         root.setLevel(logging.INFO)
@@ -207,6 +209,11 @@ class Installation:
             yield
         finally:
             worker.heart = None
+
+    def _send_in_order(self) -> None:
+        """What one task sends goes one after the other, in its own thread."""
+        departures: Any = dispatch.departures
+        departures.pool_of_this_process = lambda: None
 
     def _poll_in_order(self) -> None:
         """Each task asks by itself: what another process has under way is not known to it."""

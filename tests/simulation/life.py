@@ -25,7 +25,7 @@ _GUARD = """
     FROM dispatch_attempt attempt JOIN dispatch_job job ON job.id = attempt.job_id
     JOIN billing_apikey key ON key.id = job.api_key_id
     JOIN catalog_channel channel ON channel.id = attempt.channel_id
-    JOIN catalog_supply supply ON supply.id = attempt.supply_id WHERE attempt.id = %s"""
+    JOIN catalog_supply supply ON supply.id = attempt.supply_id WHERE attempt.id = ANY (%s)"""
 _DUE = """
     WITH look AS (SELECT state, next_look_at AS at FROM dispatch_attempt WHERE next_look_at IS NOT NULL),
          polled AS (SELECT min(at) AS at FROM look WHERE state IN
@@ -205,7 +205,8 @@ class Life:
     def _run_task(self, worker: Worker, name: str, args: tuple[Any, ...]) -> None:
         function = import_string(name)
         function = getattr(function, "__wrapped__", function)
-        began = self.world.database.row(_GUARD, args[0]) if args and isinstance(args[0], int) else {}
+        ids = [each for each in args if isinstance(each, int)]
+        began = {row["attempt"]: row for row in self.world.database.rows(_GUARD, ids)} if ids else {}
         doing = " ".join([name.rpartition(".")[2], *map(str, args)])
         self._start(worker, doing, partial(function, *args), began)
 

@@ -2,7 +2,8 @@
 
 Each must be found within two thousand lives, or the adversary or the checker is too weak."""
 
-from collections.abc import Callable, Iterator, Mapping
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from datetime import datetime
 from typing import Any
@@ -16,11 +17,11 @@ from billing.models import CreditEntry, Customer
 from catalog.providers.types import Found, ProviderError, Rejected, Unknown
 from catalog.providers.volcengine_ark import VolcengineArk
 from dispatch import capacity, lifecycle, repository
+from dispatch.capacity import SlotChange
 from dispatch.lifecycle import AttemptState, JobState, Slot
 from dispatch.models import Attempt, CapacityLease, Job, Occupancy
-from dispatch.moves import Move
 from dispatch.services import advance as advancing
-from dispatch.services import fetch_output, record_poll, recover, submit
+from dispatch.services import record_poll, recover, submit
 from tests.simulation.installation import Installation
 from tests.simulation.mutation_names import NAMES
 
@@ -48,56 +49,49 @@ def repost_after_timeout(_: Installation) -> Any:
 
 
 def release_before_settle(_: Installation) -> Any:
-    record = record_poll.record_poll
+    record = record_poll.record_polls
 
-    def early(attempt: Any, result: Any, now: datetime) -> None:
-        if getattr(result, "status", "") in ("succeeded", "failed"):
+    def early(results: Mapping[int, Any], now: datetime) -> None:
+        ended = [pk for pk, told in results.items() if getattr(told, "status", "") in ("succeeded", "failed")]
+        if ended:
             with transaction.atomic():
-                row = Attempt.objects.get(pk=attempt.pk)
-                repository.lock_job_of(row.pk)
-                capacity.change_slot(row, Slot.RELEASED, now, outcome="completed")
-        record(attempt, result, now)
+                repository.locked_attempts(ended)
+                capacity.change_slots([SlotChange(pk, Slot.RELEASED, "completed") for pk in ended], now)
+        record(results, now)
 
     return _all(
-        patch("dispatch.services.follow.record_poll", early), patch.object(record_poll, "record_poll", early)
+        patch("dispatch.services.follow.record_polls", early),
+        patch.object(record_poll, "record_polls", early),
     )
 
 
 def release_twice(_: Installation) -> Any:
-    change = capacity.change_slot
+    change = capacity.change_slots
 
-    def again(attempt: Attempt, slot: Slot, now: datetime, outcome: str = "") -> bool:
-        freed = change(attempt, slot, now, outcome)
-        if not freed and slot is Slot.RELEASED:
-            lease = CapacityLease.objects.filter(attempt=attempt).first()
-            if lease is not None:
-                capacity._count(capacity.place_of(lease), {"confirmed": -1})
+    def again(changes: Iterable[SlotChange], now: datetime) -> bool:
+        asked = list(changes)
+        freed = change(asked, now)
+        released = [each.attempt_id for each in asked if each.slot is Slot.RELEASED]
+        if not freed and released:
+            for lease in CapacityLease.objects.filter(attempt__in=released):
+                subjects = capacity.place_of(lease).subjects()
+                capacity._count(Counter({(subject, "confirmed"): -1 for subject in subjects}))
         return freed
 
-    return patch.object(capacity, "change_slot", again)
+    return patch.object(capacity, "change_slots", again)
 
 
 def ignore_the_epoch(_: Installation) -> Any:
     """Every guarded write goes through, whoever wrote meanwhile."""
 
-    def moved(attempt: Attempt, to: AttemptState, now: datetime, changes: dict[str, Any]) -> bool:
-        values = {**changes, "state": to, "state_version": attempt.state_version + 1}
-        if to in lifecycle.FINAL_ATTEMPT_STATES:
-            values["finished_at"] = now
-        found = Attempt.objects.filter(pk=attempt.pk, state__in=lifecycle.attempt_sources(to)).update(
-            **values
-        )
-        repository._take_over(attempt, values)
-        return bool(found)
+    written = repository.update_each
 
-    def claimed(attempt: Attempt, next_look_at: datetime) -> bool:
-        values = {"next_look_at": next_look_at, "state_version": attempt.state_version + 1}
-        repository._take_over(attempt, values)
-        return bool(Attempt.objects.filter(pk=attempt.pk).update(**values))
+    def unguarded(model: Any, rows: Any, versions: Any = None) -> set[int]:
+        return written(model, rows)
 
     return _all(
-        patch.object(advancing, "move_attempt", moved),
-        *(patch.object(module, "claim_attempt", claimed) for module in (recover, fetch_output, record_poll)),
+        patch.object(repository, "update_each", unguarded),
+        patch.object(advancing, "is_current", lambda *_: True),
     )
 
 
@@ -137,38 +131,29 @@ def adopt_a_late_result(_: Installation) -> Any:
 def settle_twice(_: Installation) -> Any:
     """An entry is posted whether or not it stands already."""
 
-    def posted(
-        customer: Customer, job: str, kind: Any, amount: int, note: str, now: datetime, details: Any
-    ) -> None:
-        for _ in range(2 if kind == CreditEntry.Kind.CHARGE else 1):
-            if amount:
-                CreditEntry.objects.create(
-                    customer=customer,
-                    job=job,
-                    kind=kind,
-                    amount_micros=amount,
-                    currency=customer.currency,
-                    note=note,
-                    details=dict(details),
-                    at=now,
-                )
-                Customer.objects.filter(pk=customer.pk).update(balance_micros=F("balance_micros") + amount)
+    def posted(entries: Sequence[CreditEntry], now: datetime) -> None:
+        for entry in entries:
+            for _ in range(2 if entry.kind == CreditEntry.Kind.CHARGE else 1):
+                entry.pk, entry.at = None, now
+                entry.save(force_insert=True)
+                owed = {"balance_micros": F("balance_micros") + entry.amount_micros}
+                Customer.objects.filter(pk=entry.customer_id).update(**owed)
 
-    return patch.object(ledger, "_post_once", posted)
+    return patch.object(ledger, "post", posted)
 
 
 def renew_a_lost_lease(_: Installation) -> Any:
     """The worker that comes back helps itself to its lease before it looks whether it still has one."""
-    ask = submit._before_send
+    allow = submit._allow
 
-    def renewed(attempt: Attempt, *args: Any) -> None:
+    def renewed(attempts: Sequence[Attempt], *args: Any) -> set[int]:
         now = args[-1]
-        CapacityLease.objects.filter(attempt=attempt, released_at=None).update(
+        CapacityLease.objects.filter(attempt__in=attempts, released_at=None).update(
             renewed_at=now, expires_at=now + capacity.LEASE_TTL
         )
-        ask(attempt, *args)
+        return allow(attempts, *args)
 
-    return patch.object(submit, "_before_send", renewed)
+    return patch.object(submit, "_allow", renewed)
 
 
 def second_while_first_unknown(_: Installation) -> Any:
@@ -199,17 +184,10 @@ def backwards(_: Installation) -> Any:
         A.GENERATED: moves[A.GENERATED] | {A.FAILED, A.RUNNING, A.PROVIDER_QUEUED},
     }
 
-    def moved(attempt: Attempt, to: AttemptState, now: datetime) -> None:
-        if attempt.state == to:
-            return
-        found = advancing.advance(Move(attempt.pk, attempt.state_version, to), now)
-        if found is not None:
-            attempt.state, attempt.state_version = found.state, found.state_version
-
     return _all(
         patch.dict(moves, looser),
         patch.object(record_poll, "_is_backwards", lambda *_: False),
-        patch.object(record_poll, "_move_forward", moved),
+        patch.object(record_poll, "_ahead", lambda attempt, to: None if attempt.state == to else to),
     )
 
 

@@ -95,7 +95,7 @@ class Provider:
             each["client_request_key"] for each in earlier if self.world.works_on(each["client_request_key"])
         )
         worker = self.scheduler.current
-        guard = dict(worker.began) if worker else {}
+        guard = worker.began.get(attempt.get("public_id"), {}) if worker else {}
         number = len(self.arrivals) + 1
         self.arrivals.append(
             Arrival(

@@ -60,7 +60,7 @@ class Worker:
     fired: int = 0  # timers that went off within its tasks
     backend: int = 0
     heart: Callable[[], object] | None = None  # beats while a call takes its time
-    began: dict[str, Any] = field(default_factory=dict)  # what the database held when its task began
+    began: dict[str, Any] = field(default_factory=dict)  # what it held of each attempt when its task began
     skew: timedelta = timedelta()
     timers: list[Timer] = field(default_factory=list)
     go: threading.Semaphore = field(default_factory=lambda: threading.Semaphore(0))
