@@ -33,7 +33,7 @@ from tests.journeys.processes import ROOT, Running, manage, running
 LIVES: Final = 3_200  # a window: four times as many as can be under way, so that their steps are mixed
 WHOLE: Final = 60
 KILLED: Final = 60
-SLOTS: Final = 400  # of each of two channels: a life takes 13 s of one, so that 60 a second find theirs
+SLOTS: Final = 800  # of each channel and supply: a life takes 13 s of one, so that 60 a second find theirs
 WINDOWS: Final = 2  # at most, whatever is planned: one of ours takes about a minute
 RUN_S: Final = 5.0  # a task runs so long: the first poll finds it at work, the second at its end
 REFUSED: Final = ("doubao-seedance-2-0-260128", "dreamina-seedance-2-0-260128")  # at their end
