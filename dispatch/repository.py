@@ -69,7 +69,8 @@ def _write[Row: (Attempt, Job)](
 _START = """
 UPDATE dispatch_job AS job
 SET state = 'dispatching', state_version = job.state_version + (job.state <> 'dispatching')::int,
-    next_action_at = NULL, waiting = NULL, line_id = NULL, started_at = coalesce(job.started_at, %(now)s),
+    next_action_at = NULL, waiting = NULL, line_id = NULL,
+    started_at = coalesce(job.started_at, greatest(job.created_at, %(now)s)),
     actual_profile = started.profile, dropped_inputs = started.dropped
 FROM unnest(%(ids)s::bigint[], %(profiles)s::text[], %(dropped)s::jsonb[]) AS started(id, profile, dropped)
 WHERE job.id = started.id AND job.state = ANY(%(sources)s)"""

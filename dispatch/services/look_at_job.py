@@ -112,6 +112,7 @@ class Batch:
 
 def look_at_job(job: Job, model: ServedModel, facts: SelectionFacts, batch: Batch, now: datetime) -> Look:
     """A job that starts or ends is in `batch` afterwards; what to do with one that waits is the caller's."""
+    now = max(now, job.created_at)  # a scan that waited for its turn meets jobs that came meanwhile
     if ends_at_sight(job, batch, now):
         return Look(Seen.ENDS)
     if not model.is_open:

@@ -18,6 +18,7 @@ from dispatch.fairness import QUANTUM_MS
 from dispatch.models import Attempt, ClassTurn, Job, Line, Lot, SelectionRound, TenantQueue
 from dispatch.routing.types import Candidate
 from dispatch.services.cancel import cancel
+from dispatch.services.dispatch_scan import scan
 from dispatch.services.keep_house import keep_house
 from dispatch.services.measure_times import measure_times
 from tests.dispatch.queue_yard import Yard, waiting
@@ -343,3 +344,11 @@ def test_what_kinds_of_work_took_is_what_new_jobs_of_them_cost(db: None) -> None
     measure_times(NOW + timedelta(hours=1))
     queue.take_place(fresh, NOW)
     assert fresh.estimated_ms == 32_000, "the median"
+
+
+def test_a_job_that_came_while_a_scan_waited_for_its_turn_does_not_begin_before_it_came(yard: Yard) -> None:
+    job = yard.job(yard.tenant(), yard.model(1))
+    assert scan(yard.now - timedelta(seconds=2)) == 1
+    job.refresh_from_db()
+    attempt = job.attempts.select_related("selection_round").get()
+    assert job.started_at == attempt.created_at == attempt.selection_round.created_at == job.created_at

@@ -158,7 +158,7 @@ def test_where_nothing_single_would_have_helped_that_is_said(engine: Engine) -> 
     """A healthy exact layer keeps every fallback out, whatever its own values."""
     (job,) = recorded(engine, 1)
     text = told(FALLBACK, "--attempt", Attempt.objects.get(job=job).public_id)
-    assert "No single change of priority, health, slots or price would have made it win." in text
+    assert "No single change of its own priority, health, slots or price would have made it win." in text
     assert "layer_not_reached" in text
 
 
