@@ -39,7 +39,7 @@ def main(place: Path, number: int) -> None:
             ready, generated = _one_in(AttemptState.READY), _one_in(AttemptState.GENERATED)
             if ready is not None:
                 signs[number] = SUBMITTING
-                submit(ready, now)
+                submit([ready], now)
             if generated is not None:
                 signs[number] = FETCHING
                 fetch_output(generated, now)
