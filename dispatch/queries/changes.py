@@ -6,7 +6,7 @@ from datetime import datetime, timedelta
 from typing import Final
 
 from catalog.models import AuditEntry, Channel, PublicModel, Supply
-from dispatch.queries.health_log import EventLine, named
+from dispatch.queries.health_log import EventLine, listed, named
 from health.models import HealthEvent
 
 DAY: Final = timedelta(days=1)
@@ -58,7 +58,7 @@ def changes_since(since: datetime) -> Changes:
     """Seven queries."""
     entries = AuditEntry.objects.filter(at__gt=since, action__in=ACTIONS).defer("before")
     newest = list(entries.order_by("-at", "-id")[: SHOWN + 1])
-    events = list(HealthEvent.objects.order_by("-id").defer("before", "parameters")[: SHOWN + 1])
+    events = list(listed(HealthEvent.objects.order_by("-id"))[: SHOWN + 1])
     lines = named([each for each in events if each.at > since])
     names = _names(newest)
     found = [Change(each.at, entry=each, name=names.get(each.subject, "")) for each in newest]

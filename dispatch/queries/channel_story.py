@@ -9,6 +9,7 @@ from django.db.models import Q, QuerySet
 
 from catalog.models import AuditEntry, Channel
 from dispatch.models import Attempt, CapacityLease
+from dispatch.queries.health_log import listed
 from dispatch.queries.impact import impact_of
 from dispatch.queries.places import ChannelNow, channels_now
 from dispatch.redundancy import Loss
@@ -66,9 +67,8 @@ def running_there(channel: Channel) -> list[CapacityLease]:
 
 def events_of(channel: Channel, supplies: Collection[int]) -> QuerySet[HealthEvent]:
     there = Q(subject=Subject.CHANNEL, subject_id=channel.pk)
-    return HealthEvent.objects.filter(there | Q(subject=Subject.SUPPLY, subject_id__in=supplies)).order_by(
-        "-id"
-    )
+    there |= Q(subject=Subject.SUPPLY, subject_id__in=supplies)
+    return listed(HealthEvent.objects.filter(there)).order_by("-id")
 
 
 def _first_saved(row: Channel, changes: QuerySet[AuditEntry]) -> AuditEntry | None:

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from django.db.models import Q, QuerySet
+from django.db.models import F, Q, QuerySet
 from django.http import QueryDict
 
 from catalog.models import Channel, Supply
@@ -33,6 +33,7 @@ class EventFilter:
 class EventLine:
     event: HealthEvent
     name: str  # of the channel or supply
+    successes_before: int = 0  # of the recovery that it met; after it, the event itself says
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,7 +75,7 @@ def newer_count(wanted: EventFilter, newest: str) -> int:
 
 
 def _matching(wanted: EventFilter) -> QuerySet[HealthEvent]:
-    rows = HealthEvent.objects.all()
+    rows = listed(HealthEvent.objects.all())
     if wanted.channel:
         channel = Channel.objects.get(slug=wanted.channel)
         supplies = list(channel.supplies.values_list("pk", flat=True))
@@ -93,13 +94,27 @@ def _matching(wanted: EventFilter) -> QuerySet[HealthEvent]:
     return rows
 
 
+def listed(events: QuerySet[HealthEvent]) -> QuerySet[HealthEvent]:
+    """For a list: of the two documents of each event, only how far the recovery was before it."""
+    return events.defer("before", "parameters").annotate(successes_before=F("before__recovery_successes"))
+
+
 def named(events: Sequence[HealthEvent]) -> list[EventLine]:
-    """Two queries for all names."""
+    """Two queries for all names; `events` come from `listed`, or are whole."""
     names = {
         Subject.CHANNEL: _names(Channel.objects.all(), events, Subject.CHANNEL),
         Subject.SUPPLY: _names(Supply.objects.all(), events, Subject.SUPPLY),
     }
-    return [EventLine(each, names[Subject(each.subject)].get(each.subject_id, "")) for each in events]
+    return [
+        EventLine(each, names[Subject(each.subject)].get(each.subject_id, ""), _successes_before(each))
+        for each in events
+    ]
+
+
+def _successes_before(event: HealthEvent) -> int:
+    if "before" in event.get_deferred_fields():
+        return getattr(event, "successes_before", None) or 0
+    return event.before.get("recovery_successes") or 0
 
 
 def _names(

@@ -10,6 +10,7 @@ from billing.models import CreditEntry, ProviderUsageEntry
 from catalog.models import AuditEntry
 from dispatch.lifecycle import AttemptState
 from dispatch.models import Asset, Attempt, Job, ProviderEvent, ProviderJob, SelectionRound
+from dispatch.queries.health_log import listed
 from dispatch.queries.timeline import AttemptTimes
 from health.circuit import Subject
 from health.models import HealthEvent
@@ -88,7 +89,7 @@ def _health_changes(job: Job, attempts: Sequence[Attempt]) -> Sequence[HealthEve
     channels, supplies = {each.channel_id for each in attempts}, {each.supply_id for each in attempts}
     there = Q(subject=Subject.CHANNEL, subject_id__in=channels)
     there |= Q(subject=Subject.SUPPLY, subject_id__in=supplies)
-    since = HealthEvent.objects.filter(there, at__gte=job.created_at)
+    since = listed(HealthEvent.objects.filter(there, at__gte=job.created_at))
     found = since.filter(at__lte=job.finished_at) if job.finished_at else since
     return list(found.order_by("-id")[:CHANGES_SHOWN])[::-1]
 

@@ -5,10 +5,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
+from django.db.models import QuerySet
+
 from billing.models import CostRuleVersion
 from billing.repository import prices_in_force
 from catalog.models import AuditEntry, CapabilityVersion, SupplyBinding
 from dispatch.models import Attempt
+from dispatch.queries.health_log import listed
 from dispatch.queries.impact import impact_of
 from dispatch.queries.places import SupplyNow, supplies_now
 from dispatch.queries.success import DayOfSuccess, last_failures, success_of
@@ -85,13 +88,13 @@ def supply_story(slug: str, now: datetime) -> SupplyStory | None:
         failures=failures,
         by_reason=dict(Counter(each.error_code or each.state for each in failures).most_common()),
         refusals=refusals.count(),
-        events=list(
-            HealthEvent.objects.filter(subject=Subject.SUPPLY, subject_id=row.pk).order_by("-id")[
-                :EVENTS_SHOWN
-            ]
-        ),
+        events=list(listed(_events_of(row.pk)).order_by("-id")[:EVENTS_SHOWN]),
         last_change=changes.first(),
     )
+
+
+def _events_of(supply: int) -> QuerySet[HealthEvent]:
+    return HealthEvent.objects.filter(subject=Subject.SUPPLY, subject_id=supply)
 
 
 def _prices(supply: int) -> Sequence[CostRuleVersion]:

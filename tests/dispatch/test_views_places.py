@@ -25,6 +25,7 @@ from tests.factories import (
     SelectionRoundFactory,
     SupplyFactory,
 )
+from tests.health.evidence import probing, win
 from tests.operations_world import OperationsWorld, attempt, held, make_operations_world
 from tests.snapshots import recorded
 
@@ -206,6 +207,24 @@ def test_c6_events_have_nothing_to_edit_and_refuse_every_changing_method(li: Cli
         assert 'method="post"' not in main
         for method in ("put", "patch", "delete", "post"):
             assert getattr(li, method)(address).status_code == 405, (method, address)
+
+
+def test_a_recovery_is_told_stage_by_stage_on_the_list_the_event_and_the_overview(
+    li: Client, world: OperationsWorld
+) -> None:
+    supply = probing(SupplyFactory(slug="stork-hd", channel=ChannelFactory(slug="stork-main")))
+    win(supply, times=5, at=timezone.now())
+    stages = ["Recovering 75 %", "Healthy", "Recovering 50 %", "Recovering 75 %", "Recovering 25 %"]
+    stages += ["Recovering 50 %", "Probing", "Recovering 25 %", "Probing", "Probing"]
+    told = r"<span>([^<]+)</span></span> → .*?<span>([^<]+)</span></span>"
+    for address in ("/console/health/events/?channel=stork-main", "/console/overview/changes/"):
+        page = text_of(li, address)
+        pairs = re.findall(told, page)
+        assert [stage for pair in pairs for stage in pair][: len(stages)] == stages, address
+        assert "1 success</span>" in page, "of the probe that stays one"
+    last = HealthEvent.objects.latest("pk")
+    page = text_of(li, f"/console/health/events/{last.public_id}/")
+    assert re.findall(told, page)[0] == ("Recovering 75 %", "Healthy")
 
 
 def test_events_are_filtered_and_the_three_empty_states_differ(sign_in: SignIn, li: Client) -> None:
