@@ -22,7 +22,7 @@ from dispatch.models import Attempt, CapacityLease, Job
 from tests.engine import Engine
 from tests.journeys.processes import Running, database_url, kill, running, wait_until
 
-pytestmark = pytest.mark.journey
+pytestmark = [pytest.mark.journey, pytest.mark.patient]
 PROCESSES = 4
 FOUGHT_FOR = 5  # slots that even a slow machine fills at once
 MODEL = {"model": "seedance-1.0-pro", "prompt": "a lighthouse in a storm", "duration_s": 5}

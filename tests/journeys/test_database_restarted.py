@@ -21,7 +21,7 @@ from tests.journeys.conftest import web_server
 from tests.journeys.processes import kill, manage, open_folder, running, wait_until
 from tests.journeys.test_two_hundred_jobs import wide_catalogue
 
-pytestmark = pytest.mark.journey
+pytestmark = [pytest.mark.journey, pytest.mark.patient]
 JOBS, CLIENTS, DIES_AFTER, PACE_S = 60, 6, 8, 0.6
 
 

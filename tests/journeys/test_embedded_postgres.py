@@ -15,7 +15,7 @@ from config import embedded
 from config.binaries import PLACE, PostgresUnavailable
 from tests.journeys.processes import all_gone, kill, open_folder, running, wait_until
 
-pytestmark = pytest.mark.journey
+pytestmark = [pytest.mark.journey, pytest.mark.patient]
 
 OWNER = """
 import signal, sys

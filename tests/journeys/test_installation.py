@@ -19,7 +19,7 @@ from config.installation import (
 )
 from tests.journeys.processes import database_url
 
-pytestmark = pytest.mark.journey
+pytestmark = [pytest.mark.journey, pytest.mark.patient]
 EMBEDDED: dict[str, str] = {}
 
 

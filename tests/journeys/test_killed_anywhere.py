@@ -26,7 +26,7 @@ from tests.invariants import assert_invariants
 from tests.journeys.conftest import Start, load_catalogue
 from tests.journeys.processes import Running, kill, wait_until
 
-pytestmark = pytest.mark.journey
+pytestmark = [pytest.mark.journey, pytest.mark.patient]
 
 ANYWHERE = VIDEO | {"duration_s": 4, "resolution": "480p"}
 AT_THE_GATE = {"model": "seedance-1.0-pro", "prompt": "fog", "duration_s": 5, "resolution": "480p"}

@@ -22,7 +22,7 @@ from tests.engine import Engine
 from tests.journeys.processes import Running, database_url, kill, running, wait_until
 from tests.journeys.stopped_sender import QUICK_DEPARTURE_S
 
-pytestmark = pytest.mark.journey
+pytestmark = [pytest.mark.journey, pytest.mark.patient]
 A = AttemptState
 
 

@@ -18,7 +18,7 @@ from tests.invariants import assert_invariants
 from tests.journeys.conftest import Start, load_catalogue
 from tests.journeys.processes import Running, kill, wait_until
 
-pytestmark = pytest.mark.journey
+pytestmark = [pytest.mark.journey, pytest.mark.patient]
 JOBS, CLIENTS = 200, 8
 
 
