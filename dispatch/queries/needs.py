@@ -9,10 +9,13 @@ from django.db.models import Min, Q
 
 from catalog.models import Channel
 from dispatch.lifecycle import UNKNOWN_STATES, JobState
-from dispatch.models import Attempt, Job
+from dispatch.models import Attempt, Job, Maintenance
 from dispatch.queries.counting import capped
+from dispatch.queries.maintenances import maintenances
 from dispatch.queries.off_air import off_air
 from dispatch.queries.places import channel_circuit
+from dispatch.queries.waiting import verdict_now
+from dispatch.waiting import Verdict
 from health.models import FROZEN, Alert, RefusalRecord
 
 ALARMS_SHOWN: Final = 50
@@ -40,21 +43,29 @@ class ChannelState:
     state: str  # of health
     recovery_successes: int
     since: datetime | None
+    maintenance: Maintenance | None
 
 
 @dataclass(frozen=True, slots=True)
 class JobsNow:
-    """Counts are capped. `oldest_waiting_at`: creation of the oldest job that has no attempt yet."""
+    """Counts are capped. `oldest_waiting_at`: creation of the oldest job that has no attempt yet. `verdict`
+    is the one of the page that tells why jobs wait."""
 
     waiting: int
     oldest_waiting_at: datetime | None
     running: int
     finished_lately: int  # in the last hour
     failed_lately: int
+    verdict: Verdict
 
     @property
     def is_quiet(self) -> bool:
         return not (self.waiting or self.running or self.finished_lately)
+
+    @property
+    def is_stuck(self) -> bool:
+        """Jobs wait and none ran lately, whatever the dispatcher's last look found."""
+        return bool(self.waiting) and not (self.running or self.finished_lately)
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,7 +93,7 @@ class Needs:
 
 
 def jobs_now(now: datetime) -> JobsNow:
-    """Five queries."""
+    """Seven queries."""
     jobs, recent = Job.objects, Q(finished_at__gte=now - _RECENT)
     waiting = jobs.filter(state=JobState.QUEUED)
     lately = jobs.filter(created_at__gte=now - 2 * _RECENT)  # the index is on creation
@@ -93,6 +104,7 @@ def jobs_now(now: datetime) -> JobsNow:
         running=capped(jobs.filter(state__in=_UNDER_WAY)),
         finished_lately=capped(lately.filter(recent, state=JobState.SUCCEEDED)),
         failed_lately=capped(lately.filter(recent, state__in=failed)),
+        verdict=verdict_now(now),
     )
 
 
@@ -118,12 +130,15 @@ def _needs() -> Iterator[Need]:
 
 
 def channel_states() -> list[ChannelState]:
-    """The worst first, at most CHANNELS_SHOWN."""
-    rows = Channel.objects.select_related("health").order_by("slug")
-    states = sorted(map(_channel_state, rows), key=lambda channel: _WORST_FIRST.index(channel.state))
+    """The worst first, at most CHANNELS_SHOWN; two queries."""
+    rows, out = Channel.objects.select_related("health").order_by("slug"), maintenances()
+    states = sorted(
+        (_channel_state(row, out.get(row.pk)) for row in rows),
+        key=lambda channel: _WORST_FIRST.index(channel.state),
+    )
     return states[:CHANNELS_SHOWN]
 
 
-def _channel_state(row: Channel) -> ChannelState:
+def _channel_state(row: Channel, maintenance: Maintenance | None) -> ChannelState:
     circuit = channel_circuit(row)
-    return ChannelState(row.slug, circuit.state, circuit.recovery_successes, circuit.since)
+    return ChannelState(row.slug, circuit.state, circuit.recovery_successes, circuit.since, maintenance)

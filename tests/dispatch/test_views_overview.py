@@ -12,13 +12,13 @@ from django.utils import timezone
 
 from catalog.models import PublicModel
 from dispatch.hours import hour_of
-from dispatch.models import HourOfWork
+from dispatch.models import HourOfWork, Job
 from dispatch.queries.needs import CHANNELS_SHOWN, channel_states
 from health.models import Alert, RefusalRecord
 from tests.console import SignIn
 from tests.factories import AlertFactory, AttemptFactory, ChannelFactory, ChannelHealthFactory, JobFactory
 from tests.figures_world import make_figures
-from tests.operations_world import OperationsWorld, make_operations_world
+from tests.operations_world import OperationsWorld, beat, make_operations_world, waits
 
 HOME, CHARTS, CHANGES = "/console/", "/console/overview/charts/", "/console/overview/changes/"
 FAILED = "This part could not be read."
@@ -131,6 +131,58 @@ def test_when_nothing_needs_a_person_the_last_incident_is_told(sign_in: SignIn, 
     assert "Nothing. No critical alert is open" in page
     assert f'id="last-incident" href="/console/alerts/{alert.public_id}/"' in page
     Alert.objects.all().delete()
+
+
+# ---- the verdict
+
+
+def test_the_verdict_is_the_one_of_dispatch_and_names_what_needs_a_person(li: Client) -> None:
+    verdict = verdict_of(li)
+    assert 'data-tone="doubt"' in verdict, "some move"
+    said = li.get("/console/dispatch/").context["verdict"]
+    assert said.startswith("Waiting: 6. Of these do not move: 3.")
+    assert said in verdict
+    assert "Flowing" not in verdict
+    assert '<a id="verdict-needs" href="#needs">2 things need a person.</a>' in verdict
+
+
+def test_the_verdict_is_an_alarm_where_no_waiting_job_moves_or_nobody_scans(
+    sign_in: SignIn, world: OperationsWorld
+) -> None:
+    client, now = sign_in("viewer"), timezone.now()
+    Job.objects.filter(state="queued").update(state="cancelled", finished_at=now, next_action_at=None)
+    waits(world.model, "channel_circuit_open", 2, now)
+    assert 'data-tone="bad"' in verdict_of(client)
+    Job.objects.filter(state="queued").update(state="cancelled", finished_at=now, next_action_at=None)
+    beat(now - timedelta(seconds=90))
+    verdict = verdict_of(client)
+    assert 'data-tone="bad"' in verdict
+    assert "Nothing moves because no dispatcher scans." in verdict
+
+
+def test_jobs_that_flow_beside_a_model_that_is_not_published_are_no_good_news(
+    sign_in: SignIn, db: None
+) -> None:
+    client = sign_in("viewer")
+    beat(timezone.now())
+    JobFactory(state="running")
+    assert 'data-tone="good"' in verdict_of(client)
+    PublicModel.objects.update(published=False, enabled=False, published_revision=1, revision=2)
+    verdict = verdict_of(client)
+    assert 'data-tone="doubt"' in verdict
+    assert "1 thing needs a person." in verdict
+
+
+def verdict_of(client: Client) -> str:
+    return text_of(client).split('<p class="verdict" id="verdict"')[1].split("</p>")[0]
+
+
+def test_c4_a_channel_in_maintenance_says_who_until_when_and_why(li: Client, world: OperationsWorld) -> None:
+    channels = text_of(li).split('id="channel-states"')[1].split("</section>")[0]
+    row = channels.split('id="channel-osprey-main"')[1].split("</li>")[0]
+    assert "Maintenance by wang.l until" in row
+    assert f"<q>{world.maintenance.reason}</q>" in row
+    assert channels.count("Maintenance by") == 1
 
 
 # ---- charts

@@ -21,6 +21,7 @@ from tests.factories import (
     UserFactory,
     succeeded_job,
 )
+from tests.operations_world import beat
 
 
 @pytest.fixture
@@ -147,12 +148,14 @@ def test_the_overview_says_what_needs_a_person(viewer: Client) -> None:
 
 
 def test_the_overview_of_a_quiet_installation_says_that_it_is_quiet(viewer: Client) -> None:
+    beat(timezone.now())
     text = viewer.get("/console/").content.decode()
     assert "Quiet: no job is waiting or running" in text
     assert "Nothing. No critical alert is open" in text
 
 
 def test_the_overview_says_when_nothing_moves(viewer: Client) -> None:
+    beat(timezone.now())
     JobFactory(state="queued", created_at=timezone.now() - timedelta(minutes=6, seconds=20))
     assert "Nothing moves: 1 job is waiting for 6 min 20 s" in viewer.get("/console/").content.decode()
     Job.objects.update(state="running")
