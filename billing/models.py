@@ -1,5 +1,7 @@
 """Customers and their keys, what supplies charge, and the two books that are never mixed."""
 
+from collections.abc import Collection
+
 from django.contrib.postgres.constraints import ExclusionConstraint
 from django.contrib.postgres.fields import DateTimeRangeField, RangeOperators
 from django.db import models
@@ -7,6 +9,8 @@ from django.db.models import F, Func, Q, Value
 
 from catalog.fields import PublicIdField
 from catalog.models import Supply
+
+_SELDOM_CREDIT = Q(kind__in=["deposit", "correction"])
 
 
 class CustomerGroup(models.Model):
@@ -147,6 +151,13 @@ class CurrencyRateVersion(models.Model):
         return f"{self.from_currency}→{self.to_currency} {self.rate}"
 
 
+class UsageQuerySet(models.QuerySet["ProviderUsageEntry"]):
+    def of_attempts(self, attempts: Collection[str]) -> "UsageQuerySet":
+        """By public ids. In two parts, as the two partial indexes say it: the whole book has no third one."""
+        seldom = Q(kind=ProviderUsageEntry.Kind.CORRECTION)
+        return self.filter(Q(attempt__in=attempts) & ~seldom | Q(attempt__in=attempts) & seldom)
+
+
 class ProviderUsageEntry(models.Model):
     """One line of what providers charge us; append-only. Corrections are counter-entries."""
 
@@ -166,6 +177,8 @@ class ProviderUsageEntry(models.Model):
     details = models.JSONField(default=dict)
     at = models.DateTimeField()
 
+    objects = UsageQuerySet.as_manager()
+
     class Meta:
         verbose_name_plural = "provider usage entries"
         constraints = [
@@ -175,10 +188,22 @@ class ProviderUsageEntry(models.Model):
                 name="one_usage_entry_per_attempt_and_kind",
             )
         ]
-        indexes = [models.Index(fields=["at", "id"], name="usage_of_days")]  # the ledger's page
+        indexes = [
+            models.Index(fields=["at", "id"], name="usage_of_days"),  # the ledger's page
+            # what is seldom, which the index of all lines would be read through for
+            models.Index(fields=["at", "id"], condition=Q(kind="correction"), name="usage_seldom_of_days"),
+            models.Index(fields=["attempt"], condition=Q(kind="correction"), name="usage_seldom_of_attempt"),
+        ]
 
     def __str__(self) -> str:
         return f"{self.kind} {self.amount_micros} {self.currency} for {self.attempt}"
+
+
+class CreditQuerySet(models.QuerySet["CreditEntry"]):
+    def of_job(self, job: str) -> "CreditQuerySet":
+        """By its public id; in two parts, as the two partial indexes say it."""
+        usual = Q(kind__in=["reserve", "release", "charge"])
+        return self.filter(Q(job=job) & usual | Q(job=job) & _SELDOM_CREDIT)
 
 
 class CreditEntry(models.Model):
@@ -201,6 +226,8 @@ class CreditEntry(models.Model):
     details = models.JSONField(default=dict, db_default={})  # what a degraded result lacks
     at = models.DateTimeField()
 
+    objects = CreditQuerySet.as_manager()
+
     class Meta:
         verbose_name_plural = "credit entries"
         constraints = [
@@ -217,6 +244,8 @@ class CreditEntry(models.Model):
         indexes = [
             models.Index(fields=["customer", "-id"], name="credit_of_customer"),  # balance and usage pages
             models.Index(fields=["at", "id"], name="credit_of_days"),  # the ledger's page
+            models.Index(fields=["at", "id"], condition=_SELDOM_CREDIT, name="credit_seldom_of_days"),
+            models.Index(fields=["job"], condition=_SELDOM_CREDIT, name="credit_seldom_of_job"),
         ]
 
     def __str__(self) -> str:

@@ -53,7 +53,7 @@ def _of_customers(wanted: BookFilter) -> QuerySet[CreditEntry]:
     rows = CreditEntry.objects.select_related("customer")
     if wanted.customer:
         rows = rows.filter(customer__in=_customers(wanted))
-    return rows.filter(job=wanted.job) if wanted.job else rows
+    return rows.of_job(wanted.job) if wanted.job else rows
 
 
 def _of_providers(wanted: BookFilter) -> QuerySet[ProviderUsageEntry]:
@@ -61,7 +61,7 @@ def _of_providers(wanted: BookFilter) -> QuerySet[ProviderUsageEntry]:
     if wanted.supply:
         rows = rows.filter(supply__slug=wanted.supply)
     if wanted.attempt:
-        rows = rows.filter(attempt=wanted.attempt)
+        rows = rows.of_attempts([wanted.attempt])
     of_jobs = _attempts_of(wanted)
     return rows if of_jobs is None else rows.filter(attempt__in=of_jobs.values("public_id"))
 

@@ -13,7 +13,7 @@ from dispatch.models import Job
 from dispatch.queries.cuts import Cursor, Cut, cut
 from dispatch.queries.days import Days
 
-CAP: Final = 2_000  # jobs that the groups are counted from
+CAP: Final = 1_000  # jobs that the groups are counted from
 _CHUNK: Final = 2_000
 
 

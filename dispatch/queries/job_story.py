@@ -73,10 +73,8 @@ def job_story(job: Job) -> JobStory:
         rounds=list(job.rounds.order_by("number")),
         events=list(events.order_by("id")[:EVENTS_SHOWN]),
         outputs=list(outputs.order_by("attempt_id", "number")),
-        usage=list(
-            ProviderUsageEntry.objects.filter(attempt__in=ids).select_related("supply").order_by("id")
-        ),
-        credit=list(CreditEntry.objects.filter(job=job.public_id).order_by("id")),
+        usage=list(ProviderUsageEntry.objects.of_attempts(ids).select_related("supply").order_by("id")),
+        credit=list(CreditEntry.objects.of_job(job.public_id).order_by("id")),
         last_change=changes.first(),
         changes=_health_changes(job, attempts),
         cancelled=changes.filter(action="cancel job").first() if job.cancel_requested_at else None,
