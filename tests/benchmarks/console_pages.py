@@ -4,7 +4,7 @@ For programs that stand on Django already."""
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from html import unescape
 from typing import Final
 
@@ -25,6 +25,7 @@ PLAIN_LISTS: Final = (
     *("audit", "refusals", "degraded", "health/events", "customers", "alerts", "uncertain", "capacity"),
     *("channels", "supplies", "models", "health"),
 )
+_PUBLIC_ID: Final = re.compile(r"\b([a-z]{3})_[0-9a-z]{8,}")  # which each installation has of its own
 _LIVE: Final = re.compile(r"<[a-z]+\b[^>]*\bdata-live=[^>]*>")
 _GET: Final = re.compile(r'\bhx-get="([^"]*)"')
 _ID: Final = re.compile(r'\bid="([^"]*)"')
@@ -59,7 +60,8 @@ def requests_of(world: EveryPage, client: Client) -> list[Request]:
         pages.append(page)
         for beat in beats_of(page, response.content.decode()):
             beats.setdefault(beat.name, beat)
-    return pages + list(beats.values())
+    found = [replace(each, name=_PUBLIC_ID.sub(r"\1_…", each.name)) for each in (*pages, *beats.values())]
+    return list({each.name: each for each in found}.values())
 
 
 def _pages(world: EveryPage) -> Iterator[Request]:
@@ -110,8 +112,8 @@ def _lists(money: MoneyWorld) -> Iterator[tuple[str, str]]:
         f"customer={customer.public_id}&state=failed",
         f"model={model}&state=failed&customer={customer.public_id}",
         f"supply={money.supply.slug}",
-        "since=hour",
-        "since=day",
+        "since=1h",
+        "since=24h",
         "had=switch",
         "had=dropped",
         "had=uncertain",

@@ -135,10 +135,9 @@ def _multiply_audit(copies: int) -> None:
     with connection.cursor() as cursor:
         cursor.execute(
             "INSERT INTO catalog_auditentry (at, actor, source, action, subject, before, after)"
-            " SELECT now() - number * interval '7 minutes', 'operator ' || number %% 9, source, action, subject,"
-            " before, after FROM (SELECT * FROM catalog_auditentry ORDER BY id LIMIT 10) AS old,"
-            " generate_series(%s, 1, -1) AS number",
-            [copies // 10],
+            " SELECT now() - number * interval '7 minutes', 'operator ' || number %% 9, 'console',"
+            " 'show content', 'job:job_' || number, NULL, NULL FROM generate_series(%s, 1, -1) AS number",
+            [copies],
         )
 
 
