@@ -61,7 +61,7 @@ def requests_of(world: EveryPage, client: Client) -> list[Request]:
         for beat in beats_of(page, response.content.decode()):
             beats.setdefault(beat.name, beat)
     found = [replace(each, name=_PUBLIC_ID.sub(r"\1_…", each.name)) for each in (*pages, *beats.values())]
-    return list({each.name: each for each in found}.values())
+    return list({each.name: each for each in reversed(found)}.values())[::-1]  # the first of a name
 
 
 def _pages(world: EveryPage) -> Iterator[Request]:
