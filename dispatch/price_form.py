@@ -11,6 +11,7 @@ from catalog.document import DocumentError
 from catalog.shape import fields_of
 
 MODES: Final = ("per_second", "per_request")
+ROWS: Final[Mapping[str, str]] = {"bracket": "min", "multiplier": "when"}  # with their first field
 SPARE_ROWS: Final = 2
 MOST_ROWS: Final = 40
 _PLAIN: Final = ("mode", "currency", "unit", "min_s", "step_s", "per_credit")
@@ -92,6 +93,12 @@ def texts_posted(form: Mapping[str, str]) -> Texts:
     brackets += [("", "", "")] * (SPARE_ROWS - len(brackets))
     multipliers += [("", "")] * (SPARE_ROWS - len(multipliers))
     return Texts(plain, form.get("free_on_failure") == "1", tuple(brackets), tuple(multipliers))
+
+
+def with_another_row(form: Mapping[str, str], name: str) -> dict[str, str]:
+    """The same fields and an empty row of ROWS after those that are there; at most MOST_ROWS."""
+    rows = max(_rows(form, name), SPARE_ROWS)
+    return {**form, f"{name}-{rows}-{ROWS[name]}": ""} if rows < MOST_ROWS else dict(form)
 
 
 def _rows(form: Mapping[str, str], name: str) -> int:

@@ -58,11 +58,15 @@ def keep_supply_step(request: HttpRequest, step: str) -> HttpResponse:
     draft = _found(request, draft_id) if draft_id else None
     form = confirmed(request, _ADD, draft_id or _NEW)
     typed = supply_form.kept(step, request.POST.dict(), request.POST.getlist)
-    user, now = person(request), timezone.now()
+    user, now, row = person(request), timezone.now(), request.POST.get("do", "")
+    if row in price_form.ROWS:
+        typed = price_form.with_another_row(typed, row)
     if draft is None:
         address = answer_once(form.key, user.get_username(), now, lambda: _begun(request, step, typed))
         draft = _found(request, (address or "").rstrip("/").split("/")[-2])
     draft = keep_draft(draft, user, step, typed, now)
+    if row in price_form.ROWS:
+        return redirect("supply_step", draft.public_id, step)
     read = _read(draft, step)
     if read.faults and not _is_skipped(request, step):
         return _page(request, draft, step, typed, read, 422)

@@ -101,8 +101,12 @@ def new_price(request: HttpRequest, slug: str) -> HttpResponse:
 def review_price(request: HttpRequest, slug: str) -> HttpResponse:
     """What the new version would change, before anything is stored."""
     supply, now = _found(slug), timezone.now()
-    texts = price_form.texts_posted(request.GET.dict())
+    fields, row = request.GET.dict(), request.GET.get("do", "")
     typed = {name: request.GET.get(name, "") for name in ("start", "start_at")}
+    if row in price_form.ROWS:
+        longer = price_form.texts_posted(price_form.with_another_row(fields, row))
+        return _form(request, supply, longer, typed, [], now)
+    texts = price_form.texts_posted(fields)
     try:
         document = price_form.document_of(texts, supply.modality)
         start = _start(typed, now)

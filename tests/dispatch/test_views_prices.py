@@ -189,6 +189,14 @@ def test_a_price_that_is_kept_for_the_books_alone_can_be_replaced(
     assert reviewed(zhao).status_code == 200  # type: ignore[attr-defined]
 
 
+def test_another_row_keeps_what_is_typed_and_reviews_nothing(zhao: Client, supply: Supply) -> None:
+    page = reviewed(zhao, **{"do": "bracket", "unit": "0.3", "bracket-2-fixed": "6.00", "start": "now"})
+    texts = page.context["texts"]  # type: ignore[attr-defined]
+    assert texts.brackets == (("", "", ""), ("", "", ""), ("", "", "6.00"), ("", "", ""))
+    assert texts.plain["unit"] == "0.3"
+    assert page.context["typed"]["start"] == "now"  # type: ignore[attr-defined]
+
+
 def test_whole_prices_and_factors_are_read_as_they_are_typed(zhao: Client, supply: Supply) -> None:
     page = reviewed(
         zhao,
