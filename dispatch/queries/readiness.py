@@ -1,6 +1,6 @@
 """What a supply still needs before a public model can be served by it, and which models it would fit."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Final
@@ -15,16 +15,29 @@ from dispatch.models import TrialCall, TrialState
 TRIED_WITHIN: Final = timedelta(hours=24)
 TRIALS_SHOWN: Final = 10
 _ANSWERED_WITHIN: Final = timedelta(minutes=10)  # longer than any call may last
-_WENT_WELL: Final = (TrialState.ACCEPTED, TrialState.SUCCEEDED)
+_TRIED: Final[Mapping[str, str]] = {  # what a call says of the supply
+    TrialState.SUCCEEDED: "done",
+    TrialState.ASKED: "under_way",
+    TrialState.SENDING: "under_way",
+    TrialState.ACCEPTED: "under_way",
+    TrialState.FAILED: "failed",
+    TrialState.REFUSED: "failed",
+    TrialState.UNKNOWN: "unknown",
+}
 
 
 @dataclass(frozen=True, slots=True)
 class Need:
-    """`code` names what is needed; `page` the name of the URL where it is seen to."""
+    """`code` names what is needed; `page` the name of the URL where it is seen to. `state`: done, missing,
+    or of a call that tried it under_way, failed, unknown."""
 
     code: str
-    is_met: bool
+    state: str
     page: str
+
+    @property
+    def is_met(self) -> bool:
+        return self.state == "done"
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,18 +56,32 @@ def find_supply(slug: str) -> Supply | None:
 
 def needs_of(supply: Supply, now: datetime) -> Sequence[Need]:
     """In the order in which they are met."""
-    tried = TrialCall.objects.filter(supply=supply, asked_at__gte=now - TRIED_WITHIN, state__in=_WENT_WELL)
     is_on = AdminState.DISABLED not in (supply.state, supply.channel.state)
     bound = SupplyBinding.objects.filter(supply=supply, enabled=True)
     return [
-        Need("capability", supply.capability_version is not None, "supply"),
-        Need("slots", supply.concurrency > 0, "limit"),
-        Need("price", price_in_force(supply, now) is not None, "new_price"),
-        Need("credential", bool(supply.channel.credential), "channel"),
-        Need("switched_on", is_on, "channel"),
-        Need("tried", tried.exists(), "try_supply"),
-        Need("bound", bound.exists(), "edit_model"),
+        _need("capability", supply.capability_version is not None, "supply"),
+        _need("slots", supply.concurrency > 0, "limit"),
+        _need("price", price_in_force(supply, now) is not None, "new_price"),
+        _need("credential", bool(supply.channel.credential), "channel"),
+        _need("switched_on", is_on, "channel"),
+        Need("tried", _tried(supply, now), "try_supply"),
+        _need("bound", bound.exists(), "edit_model"),
     ]
+
+
+def _need(code: str, is_met: bool, page: str) -> Need:
+    return Need(code, "done" if is_met else "missing", page)
+
+
+def _tried(supply: Supply, now: datetime) -> str:
+    """Only a call that succeeded has tried it; else the newest one tells how far that is."""
+    lately = TrialCall.objects.filter(supply=supply, asked_at__gte=now - TRIED_WITHIN)
+    if lately.filter(state=TrialState.SUCCEEDED).exists():
+        return "done"
+    newest = lately.order_by("-id").first()
+    if newest is None:
+        return "missing"
+    return "unknown" if is_lost(newest, now) else _TRIED[newest.state]
 
 
 def trials_of(supply: Supply) -> Sequence[TrialCall]:

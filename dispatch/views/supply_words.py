@@ -74,13 +74,20 @@ NEEDS: Final[Words] = {  # of dispatch.queries.readiness
     "price": _("A cost rule is in force"),
     "credential": _("Its channel has a credential"),
     "switched_on": _("It and its channel are switched on"),
-    "tried": _("A call tried it in the last 24 hours"),
+    "tried": _("A call that tried it succeeded in the last 24 hours"),
     "bound": _("A public model uses it"),
+}
+NEED_STATES: Final[Words] = {
+    "done": _("done"),
+    "missing": _("missing"),
+    "under_way": _("under way"),
+    "failed": _("failed"),
+    "unknown": _("not known"),
 }
 TRIAL_STATES: Final[Words] = {
     "asked": _("Asked for, not sent yet"),
     "sending": _("Being sent"),
-    "accepted": _("The provider works on it"),
+    "accepted": _("The provider took it"),
     "succeeded": pgettext_lazy("trial call", "Succeeded"),
     "failed": pgettext_lazy("trial call", "Failed"),
     "refused": _("Refused: nothing was begun"),

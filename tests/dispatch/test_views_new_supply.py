@@ -137,6 +137,20 @@ def test_a_step_that_can_not_be_read_says_why_by_code_and_keeps_what_was_typed(
     assert not Supply.objects.filter(slug="beijing-next").exists()
 
 
+def test_another_row_keeps_what_is_typed_and_adds_no_supply(engine: Engine, admin: Client) -> None:
+    draft = begun(admin, "cost")
+    typed = {"unit": "not yet", "multiplier-0-when": "audio=true", "multiplier-1-factor": "2"}
+    response = keep(admin, "cost", draft, do="multiplier", **typed)
+    page = admin.get(response["Location"])
+    texts = page.context["texts"]
+    assert (texts.plain["unit"], len(texts.brackets)) == ("not yet", 2)
+    assert texts.multipliers == (("audio=true", ""), ("", "2"), ("", ""))
+    assert not Supply.objects.filter(slug="beijing-next").exists()
+    text = page.content.decode()
+    assert "nothing live changes" not in text
+    assert "No public model uses it until it is bound to one." in text
+
+
 def test_the_first_step_sent_twice_begins_one_draft_and_it_is_only_its_owners(
     engine: Engine, admin: Client, sign_in: SignIn
 ) -> None:
@@ -207,10 +221,16 @@ def confirmed_call(client: Client, **changes: str) -> Any:
     return client.post(f"{TRY}now/", form)
 
 
+def tried(client: Client) -> str:
+    (need,) = (need for need in client.get(TRY).context["needs"] if need.code == "tried")
+    return str(need.state)
+
+
 def test_a_trial_says_its_cost_calls_the_provider_once_and_shows_its_answer(
     engine: Engine, admin: Client
 ) -> None:
     page = admin.get(f"{TRY}?{ASKED}")
+    assert tried(admin) == "missing"
     assert page.context["trial"].quote_micros == 1_800_000
     assert "Send it for CN¥1.80" in page.content.decode()
     assert not engine.accepted()
@@ -223,11 +243,14 @@ def test_a_trial_says_its_cost_calls_the_provider_once_and_shows_its_answer(
     engine.drain()
     trial.refresh_from_db()
     assert (trial.state, list(engine.accepted())) == ("accepted", [trial.public_id])
+    assert tried(admin) == "under_way", "it may still fail"
+    assert "does not ask the provider by itself" in admin.get(TRY).content.decode()
     engine.step(20)
     look = f"{TRY}{trial.public_id}/look/"
     assert "This is what the provider says now." in admin.post(look, follow=True).content.decode()
     trial.refresh_from_db()
     assert trial.state == "succeeded"
+    assert tried(admin) == "done"
     text = admin.get(TRY).content.decode()
     assert trial.provider_job_id in text
     assert "secrets masked" in text
@@ -278,7 +301,10 @@ def test_a_refused_call_costs_nothing_and_says_why(engine: Engine, admin: Client
     assert trial.state == "refused"
     assert trial.detail.startswith("balance")
     assert not ProviderUsageEntry.objects.exists()
-    assert "Refused: nothing was begun" in admin.get(TRY).content.decode()
+    text = admin.get(TRY).content.decode()
+    assert "Refused: nothing was begun" in text
+    assert "does not ask the provider by itself" not in text
+    assert tried(admin) == "failed"
     assert admin.post(f"{TRY}{trial.public_id}/look/", follow=True).status_code == 200
 
 
@@ -314,6 +340,7 @@ def test_a_call_whose_answer_is_lost_stays_unknown_and_is_never_sent_again(
     engine.drain()
     trial = TrialCall.objects.get()
     assert trial.state == "unknown"
+    assert tried(admin) == "unknown"
     engine.run(600, 60)
     assert engine.accepted() == {trial.public_id: 1}
     assert "our reference" in admin.get(TRY).content.decode()
