@@ -32,7 +32,7 @@ ORDERS: Final[Mapping[str, str]] = {
 }
 FLAGS: Final[Mapping[str, str]] = {
     "probe": "A probing or recovering supply was put in front: it was its turn to be tried.",
-    "spill": "The exact layer is full; its overflow may use a fallback supply.",
+    "spill": "The exact tier is full; its overflow may use a fallback supply.",
     "emergency_override": "Nobody was inside the cost multipliers; the emergency override lifted them.",
     "refusal_probe": "The provider refused this content before; this attempt asks again.",
 }

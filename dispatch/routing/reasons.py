@@ -9,7 +9,7 @@ class Reason(NamedTuple):
 
 
 REASONS: Final[dict[str, Reason]] = {
-    "layer_not_reached": Reason(3, "An earlier layer decided; this one was not looked at."),
+    "layer_not_reached": Reason(3, "An earlier tier decided; this one was not looked at."),
     "binding_disabled": Reason(4, "The binding is switched off."),
     "supply_disabled": Reason(4, "An operator disabled the supply."),
     "channel_disabled": Reason(4, "An operator disabled the channel."),
@@ -27,7 +27,7 @@ REASONS: Final[dict[str, Reason]] = {
     "billing_mode": Reason(5, "The supply charges by another billing mode than was asked for."),
     "real_person_denied": Reason(6, "The supply does not take material with real persons."),
     "real_person_restricted": Reason(
-        6, "The supply is restricted for real persons, and stands in a later layer."
+        6, "The supply is restricted for real persons: allowed ones of its tier come first."
     ),
     "refusal_frozen": Reason(7, "The provider refused this content too often; it is not sent there again."),
     "refusal_cooldown": Reason(7, "The provider refused this content; it is too early to ask again."),

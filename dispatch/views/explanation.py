@@ -8,8 +8,9 @@ from django.utils.translation import gettext as _
 
 from dispatch.lifecycle import FINAL_ATTEMPT_STATES, AttemptState
 from dispatch.models import Attempt, Maintenance, SelectionRound
-from dispatch.routing.explain import Explanation, explain
+from dispatch.routing.explain import Explanation, Removal, explain
 from dispatch.routing.snapshot import SCHEMA
+from dispatch.views.snapshot_words import NOT_REACHED, details_said, not_reached_said
 
 NOBODY_OUT: Final[Mapping[str, Maintenance]] = {}
 
@@ -28,7 +29,8 @@ class CandidateRow:
     position: int | None = None
     reason: str = ""  # stable code
     sentence: str = ""  # translated
-    details: str = ""  # as recorded, English
+    details: str = ""
+    is_english: bool = False  # the details stand as they were recorded
     health: str = ""
     recovery_successes: int = 0
     quote_micros: int | None = None
@@ -51,6 +53,11 @@ class Told:
     @property
     def could_take_it(self) -> int:
         return self.explanation.selected + self.explanation.ranked if self.explanation else 0
+
+    @property
+    def not_reached(self) -> int:
+        """Candidates of tiers that were not opened: they are counted in the first step."""
+        return sum(row.reason == NOT_REACHED for row in self.rows)
 
     @property
     def selected(self) -> CandidateRow | None:
@@ -117,11 +124,18 @@ def _excluded(explanation: Explanation, recorded: Mapping[str, Any]) -> Iterator
                 outcome="excluded",
                 step=step.number,
                 reason=removal.reason,
-                sentence=_(removal.sentence),
-                details=removal.details,
+                sentence=_why(removal, recorded),
+                details=details_said(removal.details) or removal.details,
+                is_english=not details_said(removal.details),
                 health=recorded["evidence"]["findings"][removal.candidate].get("health", ""),
                 quote_micros=removal.quote_micros,
             )
+
+
+def _why(removal: Removal, recorded: Mapping[str, Any]) -> str:
+    if removal.reason == NOT_REACHED:
+        return not_reached_said(removal.tier, recorded)
+    return _(removal.sentence)
 
 
 def _supply_of(key: str, recorded: Mapping[str, Any]) -> tuple[str, str]:
