@@ -1,9 +1,5 @@
 """How the pages of channels, supplies, health and capacity draw slots and shares."""
 
-import json
-from collections.abc import Mapping
-from typing import Any
-
 from django import template
 from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
@@ -11,7 +7,7 @@ from django.utils.translation import gettext as _
 
 from dispatch.queries.places import Slots
 from dispatch.queries.success import DayOfSuccess
-from dispatch.views import vocabulary as words
+from dispatch.views.field_words import field_said, reason_said, value_said
 
 register = template.Library()
 
@@ -131,15 +127,6 @@ def _y(rate: float | None) -> str:
     return f"{_HEIGHT - 2 - over * (_HEIGHT - 4):.1f}"
 
 
-@register.filter
-def capability_value(value: Any) -> str:
-    """A value of a capability document, short: lists joined, a span from least to most."""
-    if isinstance(value, bool):
-        return words.word(words.YES_NO, "yes" if value else "no")
-    if isinstance(value, Mapping) and set(value) == {"min", "max"}:
-        return f"{value['min']}–{value['max']}"
-    if isinstance(value, Mapping):
-        return ", ".join(f"{key} {each}" for key, each in value.items())
-    if isinstance(value, list):
-        return ", ".join(json.dumps(each) if isinstance(each, dict) else str(each) for each in value)
-    return str(value)
+register.filter("field_word", field_said)
+register.filter("capability_value", value_said)
+register.filter("reason_word", reason_said)

@@ -1,0 +1,66 @@
+"""What snapshots and documents record, in the reader's words."""
+
+from typing import Any
+
+import pytest
+from django.utils import translation
+
+from dispatch.models import SelectionRound
+from dispatch.views.explanation import explained
+from dispatch.views.field_words import field_said, reason_said, value_said
+from dispatch.views.snapshot_words import details_said
+from tests.rules.scenarios import exact, fallback, scenario, supply
+from tests.snapshots import snapshot_of
+
+FULL = {"a": supply(used=5), "b": supply()}
+BOUND = [*exact("a"), *fallback("b")]
+
+
+def told_of(supplies: dict[str, Any], policy: dict[str, Any] | None = None) -> Any:
+    recorded = snapshot_of(scenario(supplies, BOUND, policy=policy))
+    return explained(SelectionRound(snapshot=recorded), [])
+
+
+def sentence_of(told: Any, supply: str) -> str:
+    return next(row.sentence for row in told.rows if row.supply == supply)
+
+
+def test_a_tier_that_was_not_opened_says_that_the_one_above_is_only_full_and_what_would_open_it() -> None:
+    told = told_of(FULL)
+    assert told.not_reached == 1
+    said = sentence_of(told, "b")
+    assert "“exact” still counts as available" in said
+    assert "“When exact supplies are full, use fallback ones” would open this one" in said
+    assert "layer" not in said
+    with translation.override("zh-hans"):
+        assert "精确" in sentence_of(told_of(FULL), "b")
+
+
+def test_a_tier_below_the_one_that_took_the_job_says_so_and_names_no_setting() -> None:
+    said = sentence_of(told_of({"a": supply(), "b": supply()}), "b")
+    assert said == "A supply of the tier “exact” took the job: this one was not looked at."
+
+
+@pytest.mark.parametrize(
+    ("recorded", "chinese"),
+    [
+        ("channel ark-beijing: 3 of at most 2", "渠道 ark-beijing：3 个，上限 2 个"),
+        ("the supply, channel ark-beijing", "该供给，渠道 ark-beijing"),
+        ("the supply, something else", ""),
+    ],
+)
+def test_recorded_details_are_said_in_chinese_where_their_words_are_known(
+    recorded: str, chinese: str
+) -> None:
+    with translation.override("zh-hans"):
+        assert details_said(recorded) == chinese
+
+
+def test_values_of_documents_and_reasons_of_maintenances_are_said_in_words() -> None:
+    assert value_said({"seed": True, "negative_prompt": False}) == "Seed: yes, Negative prompt: no"
+    assert value_said(["text_to_video", {"min": 4, "max": 15}]) == 'text to video, {"min": 4, "max": 15}'
+    with translation.override("zh-hans"):
+        assert field_said("negative_prompt") == "负面提示词"
+        assert reason_said("end of maintenance") == "维护结束"
+        assert reason_said("maintenance: new keys") == "维护：new keys"
+    assert (field_said("x_y"), reason_said("wrong colours")) == ("x_y", "wrong colours")
