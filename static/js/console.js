@@ -190,6 +190,40 @@ document.addEventListener("htmx:after:swap", () => {
   if (form) form.toggleAttribute("data-dirty", typedAt > sentAt);
 });
 
+// --- Menus close on Escape and on a press elsewhere ----------------------------------------------------
+
+const openMenus = () => Array.from(document.querySelectorAll("details.states[open]"));
+document.addEventListener("pointerdown", (event) => {
+  for (const menu of openMenus()) if (!menu.contains(event.target)) menu.open = false;
+});
+document.addEventListener("keydown", (event) => {
+  if (event.key !== "Escape" || event.isComposing || $("dialog[open]")) return;
+  for (const menu of openMenus()) {
+    if (menu.contains(document.activeElement)) menu.querySelector("summary").focus();
+    menu.open = false;
+  }
+});
+
+// --- Ticked rows: how many, and all of the page at once ------------------------------------------------
+
+const ticks = () => Array.from(document.querySelectorAll('input[name="ticked"]'));
+
+function countTicks() {
+  const all = ticks();
+  const ticked = all.filter((box) => box.checked).length;
+  for (const told of document.querySelectorAll("[data-ticked]")) told.textContent = ticked ? ` (${ticked})` : "";
+  const whole = $("#tick-all");
+  if (!whole) return;
+  whole.checked = ticked > 0 && ticked === all.length;
+  whole.indeterminate = ticked > 0 && ticked < all.length;
+}
+document.addEventListener("change", (event) => {
+  if (event.target.id === "tick-all") for (const box of ticks()) box.checked = event.target.checked;
+  if (event.target.matches('#tick-all, input[name="ticked"]')) countTicks();
+});
+document.addEventListener("htmx:after:swap", countTicks);
+addEventListener("pageshow", countTicks); // going back, the browser ticks them again
+
 // --- Copy, with a way for plain http -------------------------------------------------------------------
 
 async function copy(text) {

@@ -194,6 +194,31 @@ def test_g9_p5_a_job_is_cancelled_from_a_filtered_list_and_a_view_kept_without_s
     assert job.state == "cancelled"
 
 
+def test_ticks_are_counted_and_a_menu_closes_on_escape_and_on_a_press_elsewhere(
+    visitor: Visit, many_jobs: list[Job]
+) -> None:
+    page = visitor().visit(FILTERED)
+    export = page.locator("#export-ticked")
+    expect(export).to_have_text("Export the ticked ones")
+    page.check(f"#{many_jobs[0].public_id}-tick")
+    expect(export).to_have_text("Export the ticked ones (1)")
+    page.check("#tick-all")
+    expect(export).to_have_text("Export the ticked ones (50)")
+    page.uncheck("#tick-all")
+    expect(export).to_have_text("Export the ticked ones")
+    menu = page.locator("#views")
+    page.click("#views summary")
+    page.focus("#view-name")
+    page.keyboard.press("Escape")
+    expect(menu).not_to_have_attribute("open", "")
+    expect(page.locator("#views summary")).to_be_focused()
+    page.click("#views summary")
+    page.click("#view-name")
+    expect(menu).to_have_attribute("open", "")
+    page.click("#list-heading")
+    expect(menu).not_to_have_attribute("open", "")
+
+
 @pytest.mark.parametrize(("language", "script"), [("en", False), ("zh-hans", True)])
 def test_p5_a_supply_is_added_in_four_steps_and_tried_and_each_page_is_accessible(
     visitor: Visit, transactional_db: None, language: str, script: bool
@@ -233,7 +258,10 @@ def test_p5_a_supply_is_added_in_four_steps_and_tried_and_each_page_is_accessibl
     page.click("#continue")
     looked_at("cost")
     page.fill("#unit", "0.05")
-    page.click("#continue")
+    page.click("#another-bracket")
+    expect(page.locator("#bracket-2-min")).to_have_count(1)
+    assert page.input_value("#unit") == "0.05"
+    page.press("#unit", "Enter")
     page.wait_for_url("**/supplies/kestrel-next/try/")
     expect(page.locator('#need-price[data-done="yes"]')).to_have_count(1)
     page.click("#price-it")
