@@ -16,7 +16,7 @@ from dispatch.queries.off_air import off_air
 from dispatch.queries.places import channel_circuit
 from dispatch.queries.waiting import verdict_now
 from dispatch.waiting import Verdict
-from health.models import FROZEN, Alert, RefusalRecord
+from health.models import FROZEN, Alert, RefusalRecord, Severity
 
 ALARMS_SHOWN: Final = 50
 CHANNELS_SHOWN: Final = 50
@@ -33,6 +33,12 @@ _UNDER_WAY: Final = (
 def unacknowledged_critical() -> list[Alert]:
     """Oldest first; they stand in every header. At most ALARMS_SHOWN."""
     return list(Alert.objects.needing_acknowledgement().order_by("id")[:ALARMS_SHOWN])
+
+
+def firing_warnings() -> int:
+    """Alerts below critical that still fire and that nobody is on; capped."""
+    alone = Alert.objects.unresolved().filter(acknowledged_at=None)
+    return capped(alone.exclude(severity=Severity.CRITICAL))
 
 
 @dataclass(frozen=True, slots=True)

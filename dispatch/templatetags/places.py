@@ -5,6 +5,7 @@ from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
 from django.utils.translation import gettext as _
 
+from dispatch.queries.alert_subjects import told_by
 from dispatch.queries.places import Slots
 from dispatch.queries.success import DayOfSuccess
 from dispatch.views.field_words import field_said, reason_said, value_said
@@ -127,6 +128,7 @@ def _y(rate: float | None) -> str:
     return f"{_HEIGHT - 2 - over * (_HEIGHT - 4):.1f}"
 
 
+register.filter("told_by", told_by)
 register.filter("field_word", field_said)
 register.filter("capability_value", value_said)
 register.filter("reason_word", reason_said)

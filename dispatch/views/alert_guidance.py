@@ -100,11 +100,14 @@ class Guidance:
 
 
 def guidance_of(code: str, evidence: Mapping[str, Any]) -> Guidance | None:
-    """`evidence`: the alert's details; a job among them is the better place to look."""
+    """`evidence`: the alert's subject and details; a job or an attempt among them is the better place."""
     if code not in GUIDANCE:
         return None
     name, query = _PAGES[code]
     job = str(evidence.get("job", ""))
     if name == "jobs" and job.startswith("job_"):
         return Guidance(GUIDANCE[code], reverse("job", args=[job]))
+    attempt = str(evidence.get("attempt", ""))
+    if name == "uncertain" and attempt.startswith("att_"):
+        return Guidance(GUIDANCE[code], reverse("uncertain_attempt", args=[attempt]))
     return Guidance(GUIDANCE[code], f"{reverse(name)}?{query}" if query else reverse(name))

@@ -12,7 +12,7 @@ from django.utils.translation import gettext as _
 from django.views.decorators.http import require_POST, require_safe
 
 from catalog.audit import Actor, record
-from dispatch.queries import alert_list
+from dispatch.queries import alert_list, alert_subjects
 from dispatch.queries.alert_list import AlertFilter
 from dispatch.queries.search import find
 from dispatch.services import own_alert
@@ -45,6 +45,7 @@ def alerts(request: HttpRequest) -> HttpResponse:
     query = filter_of(request.GET)
     context = {
         "groups": groups,
+        "abouts": alert_subjects.about(groups.all),
         "last_resolved": last,
         "hide_strips": True,
         "wanted": wanted,
@@ -65,6 +66,7 @@ def _beat(request: HttpRequest, wanted: AlertFilter, now: datetime) -> dict[str,
     shown = alert_list.groups_again(told)
     return {
         "groups": shown,
+        "abouts": alert_subjects.about(shown.all),
         "wanted": wanted,
         "arrived": alert_list.arrived(alert_list.alert_groups(now, wanted), told),
         "ticked": ticked_of(request.GET, MOST),
@@ -78,11 +80,12 @@ def alert(request: HttpRequest, alert_id: str) -> HttpResponse:
     found = _found(alert_id)
     context = {
         "alert": found,
+        "about": alert_subjects.about([found])[found.public_id],
         "similar": alert_list.similar(found, now),
         "evidence": _evidence(found),
         "deliveries": alert_list.deliveries(found),
         "steps": alert_list.steps_by_people(found),
-        "guidance": guidance_of(found.code, found.details),
+        "guidance": guidance_of(found.code, _with_subject(found)),
         "hide_strips": True,
         "note_length": NOTE_LENGTH,
     }
@@ -148,9 +151,12 @@ def strips(request: HttpRequest) -> HttpResponse:
 
 def _evidence(alert: Alert) -> list[tuple[str, str, str]]:
     """What was measured: name, value, and where it is shown, or ""."""
+    return [(name, str(value), _page_of(name, str(value))) for name, value in _with_subject(alert).items()]
+
+
+def _with_subject(alert: Alert) -> dict[str, Any]:
     kind, _colon, subject = alert.subject.partition(":")
-    values = {kind: subject, **alert.details}
-    return [(name, str(value), _page_of(name, str(value))) for name, value in values.items()]
+    return {kind: subject, **alert.details}
 
 
 def _page_of(name: str, value: str) -> str:

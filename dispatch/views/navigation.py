@@ -10,6 +10,7 @@ from typing import Any, Final
 from django.utils.functional import Promise
 from django.utils.translation import gettext_lazy as _
 
+from dispatch.queries.needs import firing_warnings
 from dispatch.queries.uncertain import uncertain_count
 
 type Shell = Mapping[str, Any]
@@ -48,7 +49,7 @@ SECTIONS: Final = (
                 _("Alerts"),
                 "a",
                 ("alert", "acknowledge_matching"),
-                lambda shell: len(shell["alarms"]),
+                lambda shell: len(shell["alarms"]) + firing_warnings(),
             ),
             Page("dispatch", _("Dispatch"), "d"),
         ),

@@ -8,6 +8,7 @@ from django.test import Client
 from django.utils import timezone
 
 from catalog.models import AuditEntry
+from dispatch.models import Attempt
 from health.deliveries import queue_deliveries
 from health.models import Alert, AlertDelivery
 from tests.console import SignIn
@@ -205,3 +206,57 @@ def test_the_messages_about_an_alert_are_seen_and_sent_again_by_hand(
         f"{page}redeliver/", {"delivery": on_its_way.public_id}, follow=True
     ).content.decode()
     assert "It is still on its way." in said
+
+
+def test_alerts_with_one_title_are_told_apart_by_model_supply_channel_and_job(operator: Client) -> None:
+    attempts = [AttemptFactory(), AttemptFactory()]
+    alerts = [warning_of(attempt) for attempt in attempts]
+    text = operator.get("/console/alerts/").content.decode()
+    for attempt, alert in zip(attempts, alerts, strict=True):
+        card = text[text.index(f'id="{alert.public_id}"') :].split("</li>")[0]
+        names = (attempt.job.public_model.slug, attempt.supply.slug, attempt.channel.slug)
+        assert all(name in card for name in names)
+        assert attempt.public_id[-4:] in card
+        assert attempt.job.public_id[-4:] in card
+    assert "Public model" in operator.get(f"/console/alerts/{alerts[0].public_id}/").content.decode()
+
+
+def test_an_alert_of_an_attempt_leads_to_its_desk_and_asks_for_the_note_before_the_button(
+    operator: Client,
+) -> None:
+    attempt = AttemptFactory()
+    text = operator.get(f"/console/alerts/{warning_of(attempt).public_id}/").content.decode()
+    assert f'id="next-place" href="/console/uncertain/{attempt.public_id}/"' in text
+    assert operator.get(f"/console/uncertain/{attempt.public_id}/").status_code == 200
+    assert text.index('id="note"') < text.index('data-key="a"')
+
+
+def test_only_a_critical_alert_is_said_to_leave_the_header(operator: Client) -> None:
+    told = [
+        operator.get(f"/console/alerts/{alert.public_id}/").content.decode()
+        for alert in (warning_of(AttemptFactory()), AlertFactory())
+    ]
+    assert ["out of the header" in text for text in told] == [False, True]
+
+
+def test_the_menu_counts_warnings_that_nobody_is_on_and_strips_say_what_they_are_about(
+    operator: Client,
+) -> None:
+    AlertFactory(code="no_dispatcher", subject="supply:heron-hd")
+    warning = warning_of(AttemptFactory())
+    text = operator.get("/console/jobs/").content.decode()
+    assert '<span id="nav-alerts" class="count">2<' in text
+    strip = text[text.index('class="strip"') :].split("</div>")[0]
+    assert "heron-hd" in strip
+    acknowledge(operator, warning)
+    assert '<span id="nav-alerts" class="count">1<' in operator.get("/console/jobs/").content.decode()
+
+
+def warning_of(attempt: Attempt) -> Alert:
+    alert: Alert = AlertFactory(
+        code="submission_uncertain",
+        severity="warning",
+        subject=f"attempt:{attempt.public_id}",
+        details={"job": attempt.job.public_id, "channel": attempt.channel.slug},
+    )
+    return alert
