@@ -4,6 +4,7 @@ from datetime import datetime, timedelta
 from typing import Final
 
 HOUR: Final = timedelta(hours=1)
+COUNTED_EVERY: Final = timedelta(minutes=5)
 WORK_KEPT_FOR: Final = timedelta(days=94)  # what the ledger's totals may reach back to, and some to spare
 KEPT_FOR: Final = timedelta(days=9)  # a day, the same day a week before, and some to spare
 

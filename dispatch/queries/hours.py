@@ -9,7 +9,7 @@ from django.db.models import Max, Q, Sum
 
 from billing.models import CostRuleVersion
 from catalog.models import PublicModel, Supply
-from dispatch.hours import HOUR, hour_of
+from dispatch.hours import COUNTED_EVERY, HOUR, hour_of
 from dispatch.models import HourOfQueue, HourOfWork
 
 HOURS: Final = 24
@@ -201,6 +201,7 @@ class Picks:
     totals: Sequence[int]
     by_binding: Mapping[str, int]  # by supply@tier
     counted_at: datetime | None
+    next_count_at: datetime  # never in the past: an overdue count is due now
 
     @property
     def total(self) -> int:
@@ -211,7 +212,7 @@ class Picks:
 
 
 def picks_of(model: PublicModel, now: datetime) -> Picks:
-    """One query."""
+    """Two queries."""
     hours = hours_until(now)
     rows = list(
         HourOfWork.objects.filter(public_model=model, hour__gte=hours[0])
@@ -237,4 +238,6 @@ def picks_of(model: PublicModel, now: datetime) -> Picks:
     by_hour = [table[hour] for hour in hours]
     totals = [sum(column) for column in zip(*by_hour, strict=True)] if named else []
     counted_at = max((row["at"] for row in rows), default=None)
-    return Picks(hours, named, by_hour, totals, by_binding, counted_at)
+    last = HourOfWork.objects.aggregate(at=Max("counted_at"))["at"]
+    next_count_at = max(last + COUNTED_EVERY, now) if last else now
+    return Picks(hours, named, by_hour, totals, by_binding, counted_at, next_count_at)

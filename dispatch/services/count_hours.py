@@ -1,15 +1,12 @@
 """Counts by the hour what was selected and how it ended; the hours that may still change are counted anew."""
 
 from datetime import datetime, timedelta
-from typing import Final
 
 from django.db import connection, transaction
 from django.db.models import Max
 
-from dispatch.hours import HOUR, WORK_KEPT_FOR, hour_of
+from dispatch.hours import COUNTED_EVERY, HOUR, WORK_KEPT_FOR, hour_of
 from dispatch.models import HourOfWork
-
-EVERY: Final = timedelta(minutes=5)
 
 _COUNT = """
 WITH counted AS (
@@ -58,7 +55,7 @@ def count_hours(now: datetime) -> None:
     """The present hour, the one before it, and those that were missed; one statement. What is older than
     WORK_KEPT_FOR is forgotten."""
     known = HourOfWork.objects.aggregate(counted_at=Max("counted_at"), hour=Max("hour"))
-    if known["counted_at"] is not None and timedelta(0) <= now - known["counted_at"] < EVERY:
+    if known["counted_at"] is not None and timedelta(0) <= now - known["counted_at"] < COUNTED_EVERY:
         return
     count_since(_first_hour(known["hour"], now), now)
 

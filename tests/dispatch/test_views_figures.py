@@ -9,7 +9,8 @@ from django.test import Client
 from django.utils import timezone
 
 from catalog.models import PublicModel
-from dispatch.models import Attempt
+from dispatch.hours import COUNTED_EVERY
+from dispatch.models import Attempt, HourOfWork
 from tests.console import SignIn
 from tests.factories import AttemptFactory, JobFactory
 from tests.figures_world import make_figures
@@ -51,6 +52,15 @@ def test_the_share_that_each_binding_was_given_stands_in_the_table_and_adds_up(l
     assert sum(map(float, shares.values())) == pytest.approx(100)
     assert f'hx-get="{PICKS}"' in page
     assert re.search(rf'<a id="picks-show" href="{PICKS}"', page), "the way without script"
+
+
+def test_until_the_first_count_the_page_of_a_model_says_when_figures_are_counted(li: Client) -> None:
+    counted_at = HourOfWork.objects.latest("counted_at").counted_at
+    HourOfWork.objects.update(picks=0)
+    due = f"{max(counted_at + COUNTED_EVERY, timezone.now()):%H:%M}"
+    said = re.sub(r"<[^>]+>", "", text_of(li, PICKS))
+    assert f"They are counted every five minutes, next at {due}" in said
+    assert f"next count {due}" in re.sub(r"<[^>]+>", "", text_of(li, MODEL))
 
 
 def test_v7_i6_the_selections_are_a_chart_with_its_numbers_as_a_table_and_its_zone(li: Client) -> None:
