@@ -138,7 +138,7 @@ def unknown(model: PublicModel, supply: Supply, at: datetime, quote_micros: str)
         body_sent_at=at + timedelta(seconds=4),
         execution_deadline_at=at + timedelta(hours=1),
         uncertain_deadline_at=at + timedelta(minutes=30),
-        transport_stage="reading",
+        transport_stage="body",
         recovery={"tries": 2},
     )
     ProviderEventFactory(attempt=found, outcome="unknown", raw={"stage": "reading"})

@@ -1,16 +1,17 @@
 """Who changed what: the audit's entries, filtered, newest first."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from django.db.models import QuerySet
+from django.db.models import Model, QuerySet, Value
 from django.http import QueryDict
 
-from catalog.models import AuditEntry
+from catalog.models import AuditEntry, Channel, PublicModel, Supply
 from dispatch.queries.days import Days
 
 ACTORS_SHOWN: Final = 200
+_NAMED: Final[Mapping[str, type[Model]]] = {"model": PublicModel, "channel": Channel, "supply": Supply}
 _CHUNK: Final = 2_000
 
 
@@ -52,6 +53,20 @@ def entries_again(ids: Sequence[str]) -> list[AuditEntry]:
     numbers = [int(each) for each in ids if each.isascii() and each.isdigit() and len(each) < 19]
     found = AuditEntry.objects.in_bulk(numbers)
     return [found[number] for number in numbers if number in found]
+
+
+def names_of(entries: Iterable[AuditEntry]) -> dict[str, str]:
+    """Slugs of models, channels and supplies, by the subject of an entry. One query."""
+    ids = {kind: set[str]() for kind in _NAMED}
+    for entry in entries:
+        kind, _colon, public_id = entry.subject.partition(":")
+        ids.get(kind, set()).add(public_id)
+    read = [
+        rows.filter(public_id__in=ids[kind]).order_by().values_list(Value(kind), "public_id", "slug")
+        for kind, rows in ((kind, model._default_manager.all()) for kind, model in _NAMED.items())
+    ]
+    told = read[0].union(*read[1:], all=True)
+    return {f"{kind}:{public_id}": slug for kind, public_id, slug in told}
 
 
 def actors(days: Days) -> list[str]:

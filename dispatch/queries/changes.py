@@ -5,7 +5,8 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Final
 
-from catalog.models import AuditEntry, Channel, PublicModel, Supply
+from catalog.models import AuditEntry
+from dispatch.queries.audit_list import names_of
 from dispatch.queries.health_log import EventLine, listed, named
 from health.models import HealthEvent
 
@@ -55,27 +56,13 @@ class Changes:
 
 
 def changes_since(since: datetime) -> Changes:
-    """Seven queries."""
+    """Five queries."""
     entries = AuditEntry.objects.filter(at__gt=since, action__in=ACTIONS).defer("before")
     newest = list(entries.order_by("-at", "-id")[: SHOWN + 1])
     events = list(listed(HealthEvent.objects.order_by("-id"))[: SHOWN + 1])
     lines = named([each for each in events if each.at > since])
-    names = _names(newest)
+    names = names_of(newest)
     found = [Change(each.at, entry=each, name=names.get(each.subject, "")) for each in newest]
     found += [Change(each.event.at, event=each) for each in lines]
     found.sort(key=lambda change: change.at, reverse=True)
     return Changes(found[:SHOWN], len(found) > SHOWN)
-
-
-def _names(entries: Sequence[AuditEntry]) -> dict[str, str]:
-    """Of models, channels and supplies, by the subject of an entry."""
-    found: dict[str, str] = {}
-    for kind, rows in (
-        ("model", PublicModel.objects.all()),
-        ("channel", Channel.objects.all()),
-        ("supply", Supply.objects.all()),
-    ):
-        ids = {each.subject.partition(":")[2] for each in entries if each.subject.startswith(f"{kind}:")}
-        told = rows.filter(public_id__in=ids).values_list("public_id", "slug")
-        found |= {f"{kind}:{public_id}": slug for public_id, slug in told}
-    return found

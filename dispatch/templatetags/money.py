@@ -82,4 +82,6 @@ def _value(values: Mapping[str, Any], name: str) -> str:
     if name not in values:
         return ""
     value = values[name]
+    if name == "answer" and value in words.FINDINGS:
+        return words.word(words.FINDINGS, value)  # what a provider was asked, and whether it told
     return value if isinstance(value, str) else pretty_json(value)

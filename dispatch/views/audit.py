@@ -49,6 +49,7 @@ def _whole(request: HttpRequest, wanted: AuditFilter, days: Days, cursor: Cursor
         "cursor": cursor,
         "cut": found,
         "entries": found.rows,
+        "names": audit_list.names_of(found.rows),
         "sizes": cuts.PAGE_SIZES,
         "actors": audit_list.actors(days),
         "actions": sorted(money_words.ACTIONS.items(), key=lambda each: str(each[1])),
@@ -62,7 +63,7 @@ def _beat(request: HttpRequest, wanted: AuditFilter, days: Days, cursor: Cursor)
     entries = audit_list.entries_again(rows_on_screen(request))
     on_top = bool(entries) and cursor.is_on_top
     came = cuts.arrived(audit_list.matching(wanted, days), entries[0].pk, cursor) if on_top else 0
-    return {"entries": entries, "arrived": came}
+    return {"entries": entries, "names": audit_list.names_of(entries), "arrived": came}
 
 
 @require_safe
@@ -71,7 +72,8 @@ def audit_entry(request: HttpRequest, number: int) -> HttpResponse:
     found = AuditEntry.objects.filter(pk=number).first()
     if found is None:
         raise Http404
-    context = {"entry": found, "shown_at": address_of(found.subject)}
+    name = audit_list.names_of([found]).get(found.subject, "")
+    context = {"entry": found, "shown_at": address_of(found.subject), "name": name}
     return page(request, "console/audit/entry.html", context, timezone.now())
 
 

@@ -274,10 +274,17 @@ FINDINGS: Final[Words] = {  # of look-ups of an uncertain attempt
     "found": _("The provider has it."),
     "found_by_operator": _("found by an operator"),
     "absent": _("One complete listing does not hold it: a second one, apart, would prove that it is absent."),
-    "cannottell": _("The provider's answer does not tell."),
+    "cannottell": _("It does not tell whether the provider has it."),
     "status": _("The provider knows this task:"),
     "not_found": _("The provider does not know this task."),
     "no_answer": _("The provider did not answer."),
+}
+BROKE_WHILE: Final[Words] = {  # stages of a submission
+    "connecting": _("the connection was being made"),
+    "sending": _("the request was being sent"),
+    "awaiting": _("the provider's answer was awaited"),
+    "body": _("the provider's answer was being read"),
+    "worker_lost": _("its worker was sending it, and did not come back"),
 }
 DECISIONS: Final[Words] = {  # of dispatch.decisions
     "exists": _("Provider has it"),

@@ -40,7 +40,7 @@ def test_p5_without_script_an_attempt_is_taken_asked_about_and_decided(
     page.click("#take")
     expect(page.locator("#claim")).to_contain_text("li.m is on it until")
     page.click("#query")
-    expect(page.locator("#answer")).to_contain_text("The provider's answer does not tell.")
+    expect(page.locator("#answer")).to_contain_text("It does not tell whether the provider has it.")
     page.click("#review-absent")
     expect(page.locator("#fault")).to_contain_text("Say what this decision rests on.")
     page.fill("#evidence-absent", "not in their console at 10:02")

@@ -9,7 +9,9 @@ import pytest
 from django.conf import settings as installation
 from django.contrib.auth.models import User
 from django.contrib.sessions.models import Session
+from django.db import connection
 from django.test import Client
+from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 from pytest_django.fixtures import Settings
 
@@ -19,7 +21,7 @@ from dispatch.queries.hour import hour_of_steps
 from dispatch.views.help import TERMS
 from tests.console import SignIn
 from tests.engine import Engine
-from tests.factories import UserFactory
+from tests.factories import ChannelFactory, SupplyFactory, UserFactory
 from tests.money_world import MoneyWorld, make_money_world
 
 AUDIT = "/console/audit/"
@@ -59,6 +61,30 @@ def test_g6_entries_are_filtered_by_who_what_and_of_and_have_permalinks(db: None
     exported = b"".join(viewer.get(f"{AUDIT}export/?actor=li.m")).decode()  # type: ignore[arg-type]
     (row,) = csv.DictReader(StringIO(exported))
     assert (row["entry"], row["action"], row["after"]) == (str(mine.pk), "save channel", '{"slots": 8}')
+
+
+def test_an_entry_names_its_subject_where_it_is_known_in_as_many_questions(db: None, viewer: Client) -> None:
+    def shown() -> tuple[str, int]:
+        with CaptureQueriesContext(connection) as queries:
+            text = viewer.get(AUDIT).content.decode()
+        return text, len(queries)
+
+    supply = SupplyFactory(slug="kestrel-hd")
+    changed("save supply", f"supply:{supply.public_id}")
+    shown()
+    _text, before = shown()
+    channel = ChannelFactory(slug="osprey-main")
+    entry = changed("save channel", f"channel:{channel.public_id}")
+    changed("save supply", "supply:sup_gone")
+    text, after = shown()
+    assert before == after
+    rows = text.split('id="entries"')[1]
+    assert "kestrel-hd" in rows
+    assert "osprey-main" in rows
+    assert "sup_gone" in rows
+    assert "<strong>osprey-main</strong>" in viewer.get(f"{AUDIT}{entry.pk}/").content.decode()
+    beat = viewer.get(AUDIT, headers={"HX-Request": "true", "Console-Rows": str(entry.pk)}).content.decode()
+    assert "osprey-main" in beat
 
 
 def test_l4_new_entries_are_told_and_move_nothing(db: None, viewer: Client) -> None:

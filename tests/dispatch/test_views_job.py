@@ -125,6 +125,7 @@ def test_operators_read_both_attempts_errors_and_what_the_customer_is_told(viewe
         "generation_failed",
         "raw provider words",
         "internal_permanent",
+        "answer was awaited",
         "finch",
     ):
         assert told in text

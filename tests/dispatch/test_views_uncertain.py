@@ -131,9 +131,18 @@ def test_above_the_limit_a_second_person_has_to_say_the_same(
 def test_asking_the_provider_reads_only_and_says_what_it_said(li: Client, world: OperationsWorld) -> None:
     before = Attempt.objects.values().get(pk=world.uncertain.pk)
     response = li.post(desk(world.uncertain, "query/"), {"task": ""})
-    assert "The provider&#x27;s answer does not tell." in response.content.decode()
+    assert "It does not tell whether the provider has it." in response.content.decode()
     assert Attempt.objects.values().get(pk=world.uncertain.pk) == before
-    assert AuditEntry.objects.get(action="query provider").after == {"task": "", "answer": "cannottell"}
+    entry = AuditEntry.objects.get(action="query provider")
+    assert entry.after == {"task": "", "answer": "cannottell"}
+    told = li.get(f"/console/audit/{entry.pk}/").content.decode()
+    assert "It does not tell whether the provider has it." in told
+    assert "cannottell" not in told
+
+
+def test_where_a_submission_broke_is_said_in_words(li: Client, world: OperationsWorld) -> None:
+    page = li.get(desk(world.uncertain)).content.decode()
+    assert "<dt>It broke while</dt><dd>the provider&#x27;s answer was being read</dd>" in page
 
 
 def test_the_list_says_what_is_at_risk_and_a_beat_keeps_its_rows(li: Client, world: OperationsWorld) -> None:
