@@ -36,12 +36,12 @@ class Hit:
 
 def find(text: str) -> list[Hit]:
     """What the id, or its beginning, belongs to. The stored prefix decides the kind; what has none is looked
-    for as a name, a provider's task id and our reference at a provider."""
+    for as a name, a provider's task id, our reference at a provider and a customer's idempotency key."""
     text = text.strip()
     prefix, underscore, body = text.partition("_")
     if underscore and prefix in _BY_PREFIX:
-        return _BY_PREFIX[prefix](text) if len(body) >= _LEAST else []
-    return [*_named(text), *_at_providers(text)] if text else []
+        return (_BY_PREFIX[prefix](text) if len(body) >= _LEAST else []) or _at_customers(text)
+    return [*_named(text), *_at_providers(text), *_at_customers(text)] if text else []
 
 
 def _job_url(public_id: str) -> str:
@@ -183,3 +183,10 @@ def _at_providers(text: str) -> list[Hit]:
     found = [*tasks.values_list("attempt__public_id", "attempt__job__public_id")[:LIMIT]]
     found += ours.values_list("public_id", "job__public_id")[:LIMIT]
     return [Hit("attempt", text, f"{_job_url(job)}#{own}") for own, job in dict(found).items()]
+
+
+def _at_customers(text: str) -> list[Hit]:
+    """By all customers and calls, since the index that finds a key begins with them."""
+    calls, customers = ("jobs", "images"), list(Customer.objects.values_list("id", flat=True))
+    jobs = Job.objects.filter(customer__in=customers, call__in=calls, idempotency_key=text)
+    return [Hit("job", each, _job_url(each)) for each in jobs.values_list("public_id", flat=True)[:LIMIT]]

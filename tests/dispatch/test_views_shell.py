@@ -154,6 +154,17 @@ def test_the_overview_of_a_quiet_installation_says_that_it_is_quiet(viewer: Clie
     assert "Nothing. No critical alert is open" in text
 
 
+def test_the_search_finds_a_job_by_its_idempotency_key(viewer: Client) -> None:
+    job = JobFactory(idempotency_key="order 1007/a")
+    JobFactory(idempotency_key="order 1007/b")
+    other = JobFactory(idempotency_key="job_of_their_own", call="images")
+    found = viewer.get("/console/search/", {"q": "order 1007/a"})
+    assert found["Location"] == f"/console/jobs/{job.public_id}/"
+    found = viewer.get("/console/search/", {"q": "job_of_their_own"})
+    assert found["Location"] == f"/console/jobs/{other.public_id}/"
+    assert viewer.get("/console/search/", {"q": "order 1007"}).status_code == 200
+
+
 def test_the_overview_says_when_nothing_moves(viewer: Client) -> None:
     beat(timezone.now())
     JobFactory(state="queued", created_at=timezone.now() - timedelta(minutes=6, seconds=20))
