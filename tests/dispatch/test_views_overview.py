@@ -143,7 +143,7 @@ def test_the_verdict_is_the_one_of_dispatch_and_names_what_needs_a_person(li: Cl
     assert said.startswith("Waiting: 6. Of these do not move: 3.")
     assert said in verdict
     assert "Flowing" not in verdict
-    assert '<a id="verdict-needs" href="#needs">2 things need a person.</a>' in verdict
+    assert '<a class="nowrap" id="verdict-needs" href="#needs">2 things need a person.</a>' in verdict
 
 
 def test_the_verdict_is_an_alarm_where_no_waiting_job_moves_or_nobody_scans(
