@@ -1,0 +1,63 @@
+"""What one acts on is in view on a small screen, and a phone says and does what a wide screen does."""
+
+import os
+
+import pytest
+from django.utils import timezone
+from playwright.sync_api import Page
+
+from dispatch.models import Job
+from tests.browser.conftest import Visit, World
+from tests.factories import AlertFactory, AttemptFactory, JobFactory
+
+_RIGHT = "all => Math.max(...all.map(each => each.getBoundingClientRect().right))"
+
+
+@pytest.fixture
+def jobs(transactional_db: None) -> list[Job]:
+    made = []
+    for state in ("queued", "running", "running"):
+        job = JobFactory(state=state, provider_cost_micros=233_100)
+        AttemptFactory(job=job)
+        made.append(job)
+    return made
+
+
+def looked_at(page: Page, name: str) -> None:
+    if folder := os.environ.get("SHOTS"):
+        page.screenshot(path=f"{folder}/{name}.png", full_page=True)
+
+
+@pytest.mark.parametrize("width", [1280, 1024])
+def test_the_column_that_is_acted_on_is_in_view(
+    visitor: Visit, world: World, jobs: list[Job], width: int
+) -> None:
+    person = visitor(width=width)
+    model = world.models.model.slug
+    for address, cell in (
+        ("jobs/", "td.act a"),
+        ("models/", "tbody td:last-child"),
+        ("supplies/", "tbody td:last-child"),
+        (f"models/{model}/", ".bindings tbody td:last-child"),
+        (f"models/{model}/edit/", "td.act button"),
+    ):
+        page = person.visit(f"/console/{address}")
+        looked_at(page, f"{address.replace('/', '-')}{width}")
+        if width == 1280 or ".act" in cell:
+            assert page.eval_on_selector_all(cell, _RIGHT) <= width, address
+
+
+def test_a_phone_names_what_a_strip_is_about_and_ticks_jobs(visitor: Visit, jobs: list[Job]) -> None:
+    now = timezone.now()
+    for slug in ("heron-hd", "kestrel-hd"):
+        AlertFactory(subject=f"supply:{slug}", opened_at=now, last_seen_at=now)
+    page = visitor(width=390).visit("/console/jobs/")
+    looked_at(page, "jobs-390")
+    for slug in ("heron-hd", "kestrel-hd"):
+        assert page.locator("#strips").get_by_text(slug).is_visible()
+    job = jobs[2]
+    page.check(f"#{job.public_id}-tick")
+    assert page.locator("#export-ticked").is_visible()
+    row = page.locator(f"[id='{job.public_id}']")
+    assert row.get_by_text(job.attempts.get().supply.slug).is_visible()
+    assert "0.23" in row.inner_text()
