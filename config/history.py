@@ -20,8 +20,10 @@ from billing.services.issue_key import issue_key
 from catalog.providers.errors import INTERNAL_PERMANENT, OVERLOADED, SAFETY_INPUT
 from config.history_rows import BALANCES, IN_ORDER
 from config.history_ways import Way, ways_of
+from dispatch.hours import WORK_KEPT_FOR
 from dispatch.lifecycle import AttemptState, JobState
 from dispatch.models import Attempt, Job
+from dispatch.services.count_hours import count_since
 from dispatch.words import customer_error
 
 CUSTOMERS: Final = 20
@@ -152,6 +154,7 @@ def write_history(jobs: int, days: int, now: datetime, seed: float, progress: Pr
         last = min(first + BATCH - 1, jobs)
         _store_jobs({**told, "first": first, "last": last})
         progress(last)
+    count_since(max(since, now - WORK_KEPT_FOR), now)  # figures by the hour, which count the past only once
 
 
 def settle_statistics() -> None:

@@ -21,7 +21,6 @@ from django.utils import timezone  # noqa: E402
 from billing.services.sum_books import sum_books  # noqa: E402
 from config.history import settle_statistics, write_history  # noqa: E402
 from dispatch.invariants import violations  # noqa: E402
-from dispatch.services.count_hours import count_hours  # noqa: E402
 from health.models import Alert, HealthEvent, RefusalRecord  # noqa: E402
 from tests.benchmarks.console_pages import Request, requests_of, signed_in  # noqa: E402
 from tests.benchmarks.serving import serve_windows  # noqa: E402
@@ -78,7 +77,6 @@ def prepared(jobs: int) -> tuple[list[Request], Client]:
 
 def _keep_house(now: datetime) -> None:
     """What the pages' figures stand on, as it is after some hours."""
-    count_hours(now)
     for minutes in range(0, 100, 3):  # a part of the books at a time
         sum_books(now + timedelta(minutes=minutes))
 
