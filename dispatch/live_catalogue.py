@@ -83,8 +83,8 @@ def live_catalogue(now: datetime) -> LiveCatalogue:
 
 
 def read_catalogue(now: datetime) -> LiveCatalogue:
-    """A copy that is not kept: for a look inside a transaction that changes the catalogue and may yet fail,
-    whose revision number the next change would get again."""
+    """A copy that is not kept: for a moment that has passed, or for a look inside a transaction that changes
+    the catalogue and may yet fail, whose revision number the next change would get again."""
     return _read(current_revision(), now)
 
 

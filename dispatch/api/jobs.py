@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from django.db import transaction
+from django.db import OperationalError, transaction
 from django.db.models import Prefetch, QuerySet
 from django.http import HttpRequest, HttpResponse, HttpResponseBase
 from django.utils.timezone import now
@@ -73,8 +73,13 @@ class JobList(APIView):
 
     def dispatch(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponseBase:
         """One transaction from the key to the answer: what is looked up on the way needs none of its own."""
-        with transaction.atomic():
-            return super().dispatch(request, *args, **kwargs)
+        try:
+            with transaction.atomic():
+                return super().dispatch(request, *args, **kwargs)
+        except OperationalError as error:  # the transaction could not begin, or nobody knows whether it ended
+            self.headers = self.default_response_headers
+            self.request = self.initialize_request(request, *args, **kwargs)
+            return self.finalize_response(self.request, self.handle_exception(error), *args, **kwargs)
 
     def get_permissions(self) -> list[Any]:
         scope = "submit" if self.request.method == "POST" else "read"

@@ -16,7 +16,7 @@ from catalog.models import DegradationRule, ModelRevision
 from catalog.policy import parse_policy
 from catalog.repository import find_policy, policy_name, rule_facts
 from dispatch.compiling import Compilations
-from dispatch.live_catalogue import LiveCatalogue, live_catalogue, rates_to
+from dispatch.live_catalogue import LiveCatalogue, rates_to, read_catalogue
 from dispatch.models import SelectionRound
 from dispatch.queries.recorded_versions import recorded_documents
 from dispatch.recorded_compilations import RecordedCompilations
@@ -49,7 +49,7 @@ def replay_effect(draft: ModelFacts | ModelRevision, now: datetime, most: int = 
         job__public_model__slug=revised.model.slug, job__created_at__gt=now - WINDOW, created_at__lte=now
     )
     newest = list(rounds.select_related("job").order_by("-job__created_at", "-job_id", "-number")[:most])
-    run = _Run(revised, newest, live_catalogue(now), now)
+    run = _Run(revised, newest, read_catalogue(now), now)
     replayed = [each for row in newest if (each := run.replayed(row)) is not None]
     return summed_up(rounds.count(), replayed, run.not_replayed)
 

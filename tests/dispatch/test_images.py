@@ -53,6 +53,7 @@ def nothing_is_left(engine: Engine) -> None:
 
 
 def test_the_finished_job_is_the_answer_with_all_the_evidence_of_an_asynchronous_one(engine: Engine) -> None:
+    rung = OrmQ.objects.count()  # by the publications of the catalogue
     response = create(engine, key="k")
     assert response.status_code == 200, response.content
     body = response.json()
@@ -71,7 +72,7 @@ def test_the_finished_job_is_the_answer_with_all_the_evidence_of_an_asynchronous
     }
     assert response["Location"] == f"/api/v1/jobs/{job.public_id}/"
     assert engine.api.get(response["Location"]).json() == body
-    assert OrmQ.objects.count() == 0, "no worker was asked for anything"
+    assert OrmQ.objects.count() == rung, "no worker was asked for anything"
     engine.run(120)
     again = create(engine, key="k")
     assert (again.status_code, again.content) == (200, response.content)
@@ -300,7 +301,7 @@ def test_the_total_timeout_bounds_the_call_and_not_only_the_waiting(engine: Engi
     job = engine.job(IMAGE)
     dispatch_scan.scan(engine.now)
     began = monotonic()
-    submit(job.attempts.get().pk, lambda: engine.now, until=engine.now + timedelta(seconds=1))
+    submit([job.attempts.get().pk], lambda: engine.now, until=engine.now + timedelta(seconds=1))
     assert monotonic() - began < 3.5
     assert engine.attempts(job) == ["submission_uncertain"], "what was cut off may have been made"
 

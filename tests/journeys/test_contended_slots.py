@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from contextlib import ExitStack
 from datetime import timedelta
 from pathlib import Path
+from typing import Any
 
 import pytest
 from django.db import connection
@@ -40,7 +41,9 @@ _FORGET = "DROP TRIGGER see_grant ON dispatch_capacitylease; DROP FUNCTION see_g
 
 
 @pytest.fixture
-def watched(engine: Engine) -> Iterator[Engine]:
+def watched(engine: Engine, settings: Any) -> Iterator[Engine]:
+    """Each worker sends one attempt at a time, so that a kill meets some slots and not all."""
+    settings.SUBMIT_TOGETHER = 1
     with connection.cursor() as cursor:
         cursor.execute(_WATCH)
     yield engine
@@ -59,6 +62,7 @@ class Workers:
             **os.environ,
             "DATABASE_URL": database_url(connection.settings_dict["NAME"]),
             "DJANGO_SETTINGS_MODULE": "config.settings",
+            "FRAMEYARD_SUBMIT_TOGETHER": "1",
         }
         self.processes: list[Running] = [
             stack.enter_context(running([*command, *arguments], environment, folder / f"worker-{number}.log"))
