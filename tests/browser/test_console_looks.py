@@ -127,6 +127,7 @@ def test_v8_with_text_of_twice_the_size_or_more_space_nothing_is_cut_off_or_over
 
 def test_i6_a_chart_with_an_axis_of_time_names_its_zone(visitor: Visit, every_page: EveryPage) -> None:
     page = visitor("admin").visit("/console/")
+    page.locator("svg.scale .zone").first.wait_for()  # they come after the page, all at once
     zones = page.locator("svg.scale .zone").all_text_contents()
     assert zones == ["UTC"] * page.locator("svg.chart:has(.ticks)").count()
     assert zones
