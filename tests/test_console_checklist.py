@@ -1,4 +1,4 @@
-"""docs/console-checklist.md names tests of every item of the console's list; each exists and names its item."""
+"""docs/console-checklist.md names tests of every item of its list; each exists and names its item."""
 
 import re
 from pathlib import Path

@@ -54,7 +54,10 @@ def _lines(answer: WhyNot) -> list[str]:
     return [
         ended,
         *(f"{it.candidate.key} {_why(it)}" for it in answer.findings),
-        *(changes or ["No single change of its own priority, health, slots or price would have made it win."]),
+        *(
+            changes
+            or ["No single change of its own priority, health, slots or price would have made it win."]
+        ),
     ]
 
 
