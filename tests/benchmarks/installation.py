@@ -11,9 +11,18 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 
+import psutil
+import psycopg
+
 from config import embedded
 
 ROOT = Path(__file__).resolve().parents[2]
+
+
+def server_of(environment: Mapping[str, str]) -> int:
+    """The process id of an installation's database server."""
+    with psycopg.connect(environment["DATABASE_URL"]) as connection:
+        return psutil.Process(connection.info.backend_pid).ppid()
 
 
 @contextmanager

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from contextlib import ExitStack
 from typing import Final
 
-from tests.benchmarks.installation import installation
+from tests.benchmarks.installation import installation, server_of
 from tests.benchmarks.leases_reserving import SLOTS
 from tests.benchmarks.measuring import Figures, Measured, Plan, Program, Report, Row, Window, interleaved
 
@@ -28,7 +28,7 @@ def run(plan: Plan) -> Report:
     with ExitStack() as stack:
         environment = stack.enter_context(installation())
         programs = {name: _program(stack, environment, *given) for name, given in _ARGUMENTS.items()}
-        measured = interleaved(programs, plan)
+        measured = interleaved(programs, plan, server_of(environment))
         holding = _program(stack, environment, "leases_product", "1", str(HOLD_S))
         used = Figures.of([_used(holding.window(plan.window_s)) for _ in range(plan.windows)])
         made = sum(window.units for name in programs for window in measured.windows[name])

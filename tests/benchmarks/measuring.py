@@ -182,16 +182,18 @@ class Measured:
         return Figures.of([of(window) for window in self.windows[name]])
 
 
-def interleaved(programs: Mapping[str, Program], plan: Plan) -> Measured:
-    """Rounds of a window of each program, until there are enough quiet ones. Raises NoQuietWindow."""
+def interleaved(programs: Mapping[str, Program], plan: Plan, database: int | None = None) -> Measured:
+    """Rounds of a window of each program, until there are enough quiet ones. Raises NoQuietWindow.
+
+    `database`: the process id of a server that works for nobody but the programs."""
     measured = Measured({name: [] for name in programs})
     pids = [os.getpid(), *(program.pid for program in programs.values())]
     # What the database does for a program is no foreign work, where the program tells which backends it has.
     pids += [pid for program in programs.values() for pid in program.told.get("backends", ())]
     for _ in range(plan.windows * ROUNDS_PER_WANTED):
-        before, began = foreign_ticks(pids), monotonic()
+        before, began = foreign_ticks(pids, database), monotonic()
         windows = {name: program.window(plan.window_s) for name, program in programs.items()}
-        foreign_s = (foreign_ticks(pids) - before) / TICKS
+        foreign_s = (foreign_ticks(pids, database) - before) / TICKS
         if foreign_s / (monotonic() - began) / (os.cpu_count() or 1) > plan.foreign_share:
             measured.discarded += 1
             continue
@@ -202,11 +204,12 @@ def interleaved(programs: Mapping[str, Program], plan: Plan) -> Measured:
     raise NoQuietWindow(f"{measured.discarded} rounds were too noisy")
 
 
-def foreign_ticks(pids: Sequence[int]) -> int:
-    """Processor time that all others have used since boot."""
+def foreign_ticks(pids: Sequence[int], family: int | None = None) -> int:
+    """Processor time that all others have used since boot: neither these nor `family` with all below it."""
     with open("/proc/stat") as stat:
         user, nice, system, _idle, _iowait, irq, softirq, steal = map(int, stat.readline().split()[1:9])
-    return user + nice + system + irq + softirq + steal - sum(map(_ticks_of, pids))
+    ours = sum(map(_ticks_of, pids)) + (family_ticks(family) if family else 0)
+    return user + nice + system + irq + softirq + steal - ours
 
 
 def family_ticks(pid: int) -> int:
