@@ -8,7 +8,7 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from django.db import connection
+from django.db import Error, connection
 
 SCAN_LOCK = 7_301  # held while scanning
 NEXT_LOCK = 7_302  # held while waiting for the other
@@ -26,14 +26,23 @@ def scan_turn() -> Iterator[bool]:
             _take("pg_advisory_lock", SCAN_LOCK)
             time.sleep(GATHER_S)
         finally:
-            _take("pg_advisory_unlock", NEXT_LOCK)
+            _give_back(NEXT_LOCK)
     try:
         yield True
     finally:
-        _take("pg_advisory_unlock", SCAN_LOCK)
+        _give_back(SCAN_LOCK)
 
 
 def _take(function: str, lock: int) -> bool:
     with connection.cursor() as cursor:
         cursor.execute(f"SELECT {function}(%s)", [lock])
         return bool(cursor.fetchone()[0])
+
+
+def _give_back(lock: int) -> None:
+    """A lock that can't be given back goes with its session: nobody scans while it is held."""
+    try:
+        _take("pg_advisory_unlock", lock)
+    except Error:
+        connection.close()
+        raise

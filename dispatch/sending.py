@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from types import TracebackType
 from typing import Final, Self
 
-from django.db import InterfaceError, OperationalError, connection
+from django.db import Error, connection
 
 _SPACE: Final = 7_302  # of advisory locks by attempt
 _NUMBERS: Final = 2**31
@@ -26,10 +26,10 @@ class Sender:
         self._announced.update(keys)
 
     def has_sent(self, attempt_ids: Iterable[int]) -> None:
-        """Their calls have come to an end."""
+        """Their calls have come to an end. What can't be given back now is when all are."""
         ended = Counter(_key(attempt_id) for attempt_id in attempt_ids) & self._announced
-        self._announced -= ended
-        self._unlock(ended)
+        if self._unlock(ended):
+            self._announced -= ended
 
     def __enter__(self) -> Self:
         return self
@@ -37,19 +37,21 @@ class Sender:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        self._unlock(self._announced)
+        if not self._unlock(self._announced):
+            connection.close()  # the locks go with the session, if it is not gone already
 
-    def _unlock(self, keys: Counter[int]) -> None:
+    def _unlock(self, keys: Counter[int]) -> bool:
         if not keys:
-            return
+            return True
         try:
             with connection.cursor() as cursor:
                 cursor.execute(
                     "SELECT pg_advisory_unlock(%s, key) FROM unnest(%s::int[]) AS key",
                     [_SPACE, list(keys.elements())],
                 )
-        except (OperationalError, InterfaceError):
-            return  # the session is gone, and its locks with it
+        except Error:
+            return False
+        return True
 
 
 def may_still_send(attempt_id: int) -> bool:

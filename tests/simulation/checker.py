@@ -106,9 +106,6 @@ def _guards(life: "Life") -> Told:
         for name, number in (("cancelled", "I23"), ("revoked", "I13")):
             if guard.get(name):
                 yield f"{number} nothing is sent for what was {name} before", arrival.reference
-        for name in ("channel", "supply"):
-            if guard.get(name) == "disabled":
-                yield f"I17 nothing is sent to a disabled {name}", arrival.reference
 
 
 def _tasks_known(life: "Life") -> Told:

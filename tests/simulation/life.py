@@ -21,11 +21,9 @@ _CALM_S = 8_000  # longer than every deadline after another
 _CALM_TASKS = 200
 _GUARD = """
     SELECT job.cancel_requested_at IS NOT NULL AS cancelled, key.revoked_at IS NOT NULL AS revoked,
-           channel.state AS channel, supply.state AS supply, attempt.public_id AS attempt
+           attempt.public_id AS attempt
     FROM dispatch_attempt attempt JOIN dispatch_job job ON job.id = attempt.job_id
-    JOIN billing_apikey key ON key.id = job.api_key_id
-    JOIN catalog_channel channel ON channel.id = attempt.channel_id
-    JOIN catalog_supply supply ON supply.id = attempt.supply_id WHERE attempt.id = ANY (%s)"""
+    JOIN billing_apikey key ON key.id = job.api_key_id WHERE attempt.id = ANY (%s)"""
 _DUE = """
     WITH look AS (SELECT state, next_look_at AS at FROM dispatch_attempt WHERE next_look_at IS NOT NULL),
          polled AS (SELECT min(at) AS at FROM look WHERE state IN

@@ -18,6 +18,7 @@ _LIMITS = (
     ("catalog_supply", "supply_id", "concurrency"),
     ("catalog_capacitygroup", "group_id", "capacity"),
 )
+_PLACES = (("catalog_channel", "channel_id"), ("catalog_supply", "supply_id"))
 _HEALTH = (("health_channelhealth", "channel_id"), ("health_supplyhealth", "supply_id"))
 
 type Told = Iterator[tuple[str, str]]
@@ -71,8 +72,17 @@ class Timeline:
                 f"{new['public_id']}: {old['state']} to {new['state']}",
             )
         yield from _versions(old, new)
+        if old["state"] == "ready" and new["state"] == "submitting":
+            yield from self._let_go(change, new)
         if old["body_sent_at"] is None and new["body_sent_at"] is not None:
             yield from self._allowed_to_send(change["id"], new)
+
+    def _let_go(self, change: Row, new: Row) -> Told:
+        """Whoever switches a place off while the last guard looks may be seen by it or not."""
+        for kind, column in _PLACES:
+            states = [row["state"] for row in self._during(change["seq"], (kind, new[column]))]
+            if states and all(state == "disabled" for state in states):
+                yield f"I17 nothing is sent to a disabled {kind.partition('_')[2]}", new["public_id"]
 
     def _begun(self, change: Row, new: Row) -> Told:
         job = self.rows.get(("dispatch_job", new["job_id"]), {})
