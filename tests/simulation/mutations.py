@@ -66,13 +66,14 @@ def release_before_settle(_: Installation) -> Any:
 
 
 def release_twice(_: Installation) -> Any:
+    """Each release counts its slot as free a second time."""
     change = capacity.change_slots
 
     def again(changes: Iterable[SlotChange], now: datetime) -> bool:
         asked = list(changes)
         freed = change(asked, now)
         released = [each.attempt_id for each in asked if each.slot is Slot.RELEASED]
-        if not freed and released:
+        if released:
             for lease in CapacityLease.objects.filter(attempt__in=released):
                 subjects = capacity.place_of(lease).subjects()
                 capacity._count(Counter({(subject, "confirmed"): -1 for subject in subjects}))
