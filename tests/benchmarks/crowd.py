@@ -8,7 +8,7 @@ from typing import Final
 
 import psycopg
 
-from tests.benchmarks.installation import installation
+from tests.benchmarks.installation import DAEMONS, installation
 from tests.benchmarks.measuring import Figures, Plan, Program, Report, Row
 from tests.journeys.processes import Running, manage, running
 
@@ -16,7 +16,6 @@ ATTEMPTS: Final = 100_000
 FEW: Final = 10
 SETTLES_S: Final = 30.0
 WATCHED_S: Final = 120.0
-DAEMONS: Final = {"traffic": ("worker", "traffic"), "control": ("worker", "control"), "pulse": ("pulse",)}
 WORKERS: Final = {"FRAMEYARD_TRAFFIC_WORKERS": "2", "FRAMEYARD_CONTROL_WORKERS": "2", "NO_PROXY": "*"}
 
 

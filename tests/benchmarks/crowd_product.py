@@ -3,7 +3,6 @@
 FEW are there at once; MANY come with the first window, their next looks spread over the next minute."""
 
 import sys
-from datetime import UTC, datetime, timedelta
 
 import django
 
@@ -12,24 +11,13 @@ django.setup()
 from django.db import connection, models, transaction  # noqa: E402 - Django stands only now
 from django.utils.timezone import now  # noqa: E402
 
-from catalog.models import Supply  # noqa: E402
 from catalog.revision import bump_revision  # noqa: E402
-from dispatch.lifecycle import AttemptState  # noqa: E402
 from dispatch.models import Attempt, CapacityLease, Job, ProviderJob, SelectionRound  # noqa: E402
 from dispatch.services.recount import recount  # noqa: E402
+from tests.benchmarks.seeding import running_attempts  # noqa: E402
 from tests.benchmarks.serving import serve_batches  # noqa: E402
-from tests.factories import (  # noqa: E402
-    ApiKeyFactory,
-    AttemptFactory,
-    CapacityLeaseFactory,
-    ChannelFactory,
-    JobFactory,
-    ProviderJobFactory,
-    PublicModelFactory,
-    SupplyFactory,
-)
+from tests.factories import ChannelFactory, SupplyFactory  # noqa: E402
 
-NEVER = datetime(2100, 1, 1, tzinfo=UTC)
 MINUTE_MS = 60_000
 FIRST_ID = 1_000_000  # of the copies; below are the few that were made one by one
 
@@ -48,24 +36,6 @@ _OWN: dict[type[models.Model], dict[str, str]] = {
     ProviderJob: {"provider_job_id": "'cgt-' || nth", "attempt_id": _IDS},
     CapacityLease: {"token": _NAMED % {"prefix": "'lse_'"}, "attempt_id": _IDS},
 }
-
-
-def one_by_one(address: str, count: int) -> Attempt:
-    """The last of them."""
-    channel = ChannelFactory(base_url=address, concurrency=10**6)
-    supply: Supply = SupplyFactory(channel=channel, concurrency=10**6)
-    model, key = PublicModelFactory(), ApiKeyFactory()
-    for _ in range(count):
-        attempt: Attempt = AttemptFactory(
-            job=JobFactory(api_key=key, public_model=model, state="running", next_action_at=None),
-            supply=supply,
-            state=AttemptState.RUNNING,
-            execution_deadline_at=NEVER,
-            next_look_at=now(),
-        )
-        ProviderJobFactory(attempt=attempt, provider_job_id=f"cgt-few-{attempt.pk}")
-        CapacityLeaseFactory(attempt=attempt, expires_at=now() + timedelta(days=1))
-    return attempt
 
 
 def copy(template: Attempt, count: int) -> None:
@@ -90,7 +60,8 @@ def copy(template: Attempt, count: int) -> None:
 
 
 def main(address: str, few: int, many: int) -> None:
-    template = one_by_one(address, few)
+    channel = ChannelFactory(base_url=address, concurrency=10**6)
+    template = running_attempts([SupplyFactory(channel=channel, concurrency=10**6)], few, now())[-1]
     bump_revision()
 
     def crowd() -> int:

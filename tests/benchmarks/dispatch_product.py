@@ -22,11 +22,10 @@ from dispatch.invariants import violations  # noqa: E402
 from dispatch.models import Attempt  # noqa: E402
 from dispatch.services.accept import accept  # noqa: E402
 from dispatch.services.import_catalogue import apply_import, plan_import  # noqa: E402
+from tests.benchmarks.installation import DAEMONS  # noqa: E402
 from tests.benchmarks.serving import serve  # noqa: E402
 from tests.engine import DEMO_CATALOGUE, VIDEO, catalogue_environment  # noqa: E402
 from tests.journeys.processes import manage, running, wait_until  # noqa: E402
-
-DAEMONS = {"control": ("worker", "control"), "traffic": ("worker", "traffic"), "pulse": ("pulse",)}
 
 
 def caller(simulator: Simulator) -> Caller:

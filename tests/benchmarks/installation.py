@@ -10,6 +10,7 @@ import tempfile
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Final
 
 import psutil
 import psycopg
@@ -17,6 +18,8 @@ import psycopg
 from config import embedded
 
 ROOT = Path(__file__).resolve().parents[2]
+# What runs beside the web server, by name: arguments of `manage.py`.
+DAEMONS: Final = {"traffic": ("worker", "traffic"), "control": ("worker", "control"), "pulse": ("pulse",)}
 
 
 def server_of(environment: Mapping[str, str]) -> int:

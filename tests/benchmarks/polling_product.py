@@ -11,38 +11,18 @@ django.setup()
 
 from django.conf import settings  # noqa: E402 - Django stands only now
 
-from dispatch.lifecycle import AttemptState  # noqa: E402
 from dispatch.models import Attempt  # noqa: E402
 from dispatch.services.follow import poll_due  # noqa: E402
+from tests.benchmarks.seeding import NEVER, running_attempts  # noqa: E402
 from tests.benchmarks.serving import serve_batches  # noqa: E402
-from tests.factories import (  # noqa: E402
-    ApiKeyFactory,
-    AttemptFactory,
-    CapacityLeaseFactory,
-    ChannelFactory,
-    JobFactory,
-    ProviderJobFactory,
-    PublicModelFactory,
-    SupplyFactory,
-)
-
-NEVER = datetime(2100, 1, 1, tzinfo=UTC)
+from tests.factories import ChannelFactory, SupplyFactory  # noqa: E402
 
 
-def running_attempts(address: str, attempts: int) -> None:
+def at_work(address: str, attempts: int) -> None:
     settings.MASTER_KEYS = []
     Attempt.objects.update(next_look_at=NEVER)  # of another program on this database
     supplies = [SupplyFactory(channel=ChannelFactory(base_url=address)) for _ in range(2)]
-    model, key = PublicModelFactory(), ApiKeyFactory()
-    for number in range(attempts):
-        attempt = AttemptFactory(
-            job=JobFactory(api_key=key, public_model=model, state="running"),
-            supply=supplies[number % 2],
-            state=AttemptState.RUNNING,
-            execution_deadline_at=NEVER,
-        )
-        ProviderJobFactory(attempt=attempt, provider_job_id=f"cgt-{attempt.pk}")
-        CapacityLeaseFactory(attempt=attempt)
+    running_attempts(supplies, attempts, datetime(2027, 1, 1, tzinfo=UTC))
 
 
 class Time:
@@ -54,7 +34,7 @@ class Time:
 
 
 def main(address: str, attempts: int) -> None:
-    running_attempts(address, attempts)
+    at_work(address, attempts)
     time = Time()
 
     def all_due() -> int:

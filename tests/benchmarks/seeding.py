@@ -4,7 +4,7 @@ For programs that stand on Django already. Rows are copies of one job that was a
 have all that a row has; counts and watermarks are set to what admission would have left."""
 
 from collections.abc import Sequence
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 
 from django.db import connection
 
@@ -12,16 +12,21 @@ from billing.models import ApiKey, Customer
 from catalog.models import PublicModel, Supply
 from catalog.revision import bump_revision
 from dispatch import queue
-from dispatch.models import Job
+from dispatch.models import Attempt, Job
 from tests.factories import (
     ApiKeyFactory,
+    AttemptFactory,
+    CapacityLeaseFactory,
     ChannelFactory,
     CustomerFactory,
     JobFactory,
+    ProviderJobFactory,
     PublicModelFactory,
     SupplyBindingFactory,
     SupplyFactory,
 )
+
+NEVER = datetime(2100, 1, 1, tzinfo=UTC)
 
 _OWN = {
     "id": None,
@@ -111,6 +116,24 @@ def admit(key: ApiKey, model: PublicModel, since: datetime, service_class: str =
     job.save()
     queue.enter(job)
     return job
+
+
+def running_attempts(supplies: Sequence[Supply], count: int, next_look_at: datetime) -> list[Attempt]:
+    """At their providers, each with its task and its slot, the supplies in turns; no deadline ends them."""
+    model, key = PublicModelFactory(), ApiKeyFactory()
+    made = []
+    for number in range(count):
+        attempt: Attempt = AttemptFactory(
+            job=JobFactory(api_key=key, public_model=model, state="running", next_action_at=None),
+            supply=supplies[number % len(supplies)],
+            state="running",
+            execution_deadline_at=NEVER,
+            next_look_at=next_look_at,
+        )
+        ProviderJobFactory(attempt=attempt, provider_job_id=f"cgt-one-{attempt.pk}")
+        CapacityLeaseFactory(attempt=attempt, expires_at=NEVER)
+        made.append(attempt)
+    return made
 
 
 def settle_statistics() -> None:

@@ -30,7 +30,7 @@ from dispatch.lifecycle import FINAL_JOB_STATES  # noqa: E402
 from dispatch.models import Job  # noqa: E402
 from dispatch.services.accept import accept  # noqa: E402
 from dispatch.services.import_catalogue import apply_import, plan_import  # noqa: E402
-from tests.benchmarks.dispatch_product import DAEMONS  # noqa: E402
+from tests.benchmarks.installation import DAEMONS  # noqa: E402
 from tests.benchmarks.serving import serve  # noqa: E402
 from tests.benchmarks.stops_worker import DOING, LOOKING  # noqa: E402
 from tests.engine import DEMO_CATALOGUE, VIDEO, catalogue_environment  # noqa: E402
