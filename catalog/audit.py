@@ -10,10 +10,12 @@ from catalog.models import AuditEntry
 
 @dataclass(frozen=True, slots=True)
 class Actor:
-    """A user's name, or e.g. "command:catalogue import"; `source` is console, command or an address."""
+    """A user's name, or e.g. "command:catalogue import"; `source` is console, command or an address;
+    `request_id` is that of the request that asked for it, "" where there was none."""
 
     name: str
     source: str
+    request_id: str = ""
 
 
 def record(
@@ -24,9 +26,17 @@ def record(
     before: Mapping[str, Any] | None,
     after: Mapping[str, Any] | None,
     now: datetime,
+    request_id: str = "",
 ) -> AuditEntry:
     """Writes one entry. `subject` is `kind:public id`; the values are plain JSON and never a secret
     (of a credential: its reference and last four characters)."""
     return AuditEntry.objects.create(
-        at=now, actor=actor, source=source, action=action, subject=subject, before=before, after=after
+        at=now,
+        actor=actor,
+        source=source,
+        action=action,
+        subject=subject,
+        before=before,
+        after=after,
+        request_id=request_id,
     )

@@ -13,6 +13,8 @@ class AuditEntry(models.Model):
     subject = models.CharField(max_length=120)  # "channel:chn_…"
     before = models.JSONField(null=True)
     after = models.JSONField(null=True)
+    # X-Request-Id of the request that asked for it; empty where a command or the product itself did.
+    request_id = models.CharField(max_length=64, blank=True, default="", db_default="")
 
     class Meta:
         indexes = [
@@ -20,6 +22,9 @@ class AuditEntry(models.Model):
                 fields=["subject", "-at"], name="audit_of_subject"
             ),  # "last changed by" on each page
             models.Index(fields=["-at", "-id"], name="audit_newest"),  # the audit page
+            models.Index(
+                fields=["request_id"], condition=~models.Q(request_id=""), name="audit_of_request"
+            ),  # what one request changed
         ]
 
     def __str__(self) -> str:
