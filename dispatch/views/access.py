@@ -10,7 +10,7 @@ from django.core.exceptions import PermissionDenied
 from django.http import HttpRequest, HttpResponse, HttpResponseBase
 from django.utils import timezone
 
-from catalog.audit import record
+from catalog.audit import Actor, record
 
 ROLES: Final = ("viewer", "operator", "publisher", "finance", "admin")
 # The roles are Django groups. An admin may do everything, since he gives the roles out.
@@ -62,6 +62,11 @@ def person(request: HttpRequest) -> User:
     return request.user
 
 
+def actor_of(request: HttpRequest) -> Actor:
+    """Whom the audit names for what this request changes."""
+    return Actor(request.user.get_username(), "console", getattr(request, "request_id", ""))
+
+
 def requires(action: str) -> Callable[[View], View]:
     """The view is for those whose roles allow `action`; others get 403, and a refused change is audited.
 
@@ -95,12 +100,14 @@ def refuse(request: HttpRequest, action: str) -> NoReturn:
 def _audit_refusal(request: HttpRequest, action: str) -> None:
     if request.method in _SAFE_METHODS:
         return
+    actor = actor_of(request)
     record(
-        request.user.get_username(),
-        "console",
+        actor.name,
+        actor.source,
         "refused change",
         f"address:{request.path}"[:120],
         None,
         {"method": request.method, "needs": action},
         timezone.now(),
+        actor.request_id,
     )

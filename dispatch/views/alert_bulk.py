@@ -13,12 +13,11 @@ from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 from django.views.decorators.http import require_POST, require_safe
 
-from catalog.audit import Actor
 from dispatch.queries import alert_list
 from dispatch.services.acknowledge_alerts import MOST, CriticalTicked, acknowledge_alerts
 from dispatch.services.answer_once import answer_once
 from dispatch.views import alert_words
-from dispatch.views.access import requires
+from dispatch.views.access import actor_of, requires
 from dispatch.views.bulk import (
     SAMPLES,
     TICKED,
@@ -44,7 +43,7 @@ def acknowledge_ticked(request: HttpRequest) -> HttpResponse:
     if not ticked:
         messages.info(request, _("Nothing was ticked: nothing was changed."))
         return redirect(back)
-    actor = Actor(request.user.get_username(), "console")
+    actor = actor_of(request)
     try:
         done, were = acknowledge_alerts(ticked, _note(request), actor=actor, now=timezone.now())
     except CriticalTicked as refused:
@@ -65,7 +64,7 @@ def acknowledge_matching(request: HttpRequest) -> HttpResponse:
 @requires("acknowledge")
 def acknowledge_matching_now(request: HttpRequest) -> HttpResponse:
     wanted = QueryDict(request.POST.get("query", ""))
-    now, actor = timezone.now(), Actor(request.user.get_username(), "console")
+    now, actor = timezone.now(), actor_of(request)
     bulk = _bulk(wanted)
     form = confirmed_bulk(request, _ACTION, bulk)
     if form is None:

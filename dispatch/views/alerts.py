@@ -11,7 +11,7 @@ from django.utils import timezone
 from django.utils.translation import gettext as _
 from django.views.decorators.http import require_POST, require_safe
 
-from catalog.audit import Actor, record
+from catalog.audit import record
 from dispatch.queries import alert_list, alert_subjects
 from dispatch.queries.alert_list import AlertFilter
 from dispatch.queries.search import find
@@ -20,7 +20,7 @@ from dispatch.services.acknowledge_alerts import MOST
 from dispatch.templatetags.console import clock_text
 from dispatch.views import alert_words
 from dispatch.views import vocabulary as words
-from dispatch.views.access import requires
+from dispatch.views.access import actor_of, requires
 from dispatch.views.alert_bulk import NOTE_LENGTH
 from dispatch.views.alert_guidance import guidance_of
 from dispatch.views.bulk import filter_of, ticked_of, with_moment
@@ -113,7 +113,7 @@ def acknowledge_alert(request: HttpRequest, alert_id: str) -> HttpResponse:
 def own(request: HttpRequest, alert_id: str) -> HttpResponse:
     """Takes it over, gives it back, or notes something on it, as the pressed button says."""
     found, now = _found(alert_id), timezone.now()
-    actor, wish = Actor(request.user.get_username(), "console"), request.POST.get("do", "")
+    actor, wish = actor_of(request), request.POST.get("do", "")
     note = request.POST.get("note", "").strip()[:NOTE_LENGTH]
     said = _("Nothing was changed.")
     if wish == "take_over" and own_alert.take_over(found.pk, actor=actor, now=now):
@@ -132,7 +132,7 @@ def own(request: HttpRequest, alert_id: str) -> HttpResponse:
 def redeliver_alert(request: HttpRequest, alert_id: str) -> HttpResponse:
     """Sends one message about the alert again. What is still on its way stays on it, and the page says so."""
     found = _found(alert_id)
-    actor = Actor(request.user.get_username(), "console")
+    actor = actor_of(request)
     queued = redeliver(request.POST.get("delivery", ""), actor, timezone.now(), of_alert=found.pk)
     messages.info(request, _("It is sent again.") if queued else _("It is still on its way."))
     return redirect(local_next(request, "alert", found.public_id))

@@ -11,12 +11,11 @@ from django.utils.http import url_has_allowed_host_and_scheme
 from django.utils.translation import gettext as _
 from django.views.decorators.http import require_POST, require_safe
 
-from catalog.audit import Actor
 from dispatch.models import Job
 from dispatch.queries import job_story
 from dispatch.services.answer_once import answer_once
 from dispatch.services.stop_job import stop_job
-from dispatch.views.access import requires
+from dispatch.views.access import actor_of, requires
 from dispatch.views.confirm import confirm_token, confirmed
 from dispatch.views.session import local_next
 
@@ -41,7 +40,7 @@ def cancel_job_now(request: HttpRequest, job_id: str) -> HttpResponse:
     reason = request.POST.get("reason", "").strip()[:REASON_LENGTH]
     if not reason:
         return _page(request, job, back, {"reason": "no_reason"}, 422)
-    actor, now = Actor(request.user.get_username(), "console"), timezone.now()
+    actor, now = actor_of(request), timezone.now()
 
     def end() -> str:
         if stop_job(job, reason, actor=actor, now=now):

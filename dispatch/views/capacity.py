@@ -11,13 +11,12 @@ from django.utils import timezone
 from django.utils.translation import gettext as _
 from django.views.decorators.http import require_POST, require_safe
 
-from catalog.audit import Actor
 from dispatch.drafting.reading import whole_number
 from dispatch.queries.capacity_now import capacity_now, find_limited
 from dispatch.queries.fullness import fullness
 from dispatch.services.answer_once import answer_once
 from dispatch.services.change_limit import Limited, StaleLimit, change_limit, limit_of
-from dispatch.views.access import requires
+from dispatch.views.access import actor_of, requires
 from dispatch.views.confirm import confirm_token, confirmed
 from dispatch.views.panels import panel
 from dispatch.views.shell import page
@@ -52,7 +51,7 @@ def set_limit(request: HttpRequest, kind: str, name: str) -> HttpResponse:
     faults = _faults(wanted, reason)
     if faults or wanted is None:
         return _page(request, kind, name, {"typed": typed, "faults": faults}, 422)
-    actor, now = Actor(request.user.get_username(), "console"), timezone.now()
+    actor, now = actor_of(request), timezone.now()
 
     def change() -> str:
         change_limit(row, wanted, expected=form.version, reason=reason, actor=actor, now=now)

@@ -16,10 +16,9 @@ from billing.money import MoneyError, micros_of
 from billing.services.credit_customer import credit_customer
 from billing.services.hand_out_key import hand_out_key
 from billing.services.revoke_key import revoke_key
-from catalog.audit import Actor
 from dispatch.services.answer_once import answer_once
 from dispatch.templatetags.console import clock_text, money
-from dispatch.views.access import requires
+from dispatch.views.access import actor_of, requires
 from dispatch.views.confirm import confirm_token, confirmed
 from dispatch.views.customers import ISSUE, customer_page, found_customer
 
@@ -56,7 +55,7 @@ def deposit_now(request: HttpRequest, customer_id: str) -> HttpResponse:
     note = request.POST.get("note", "")[:NOTE_LENGTH]
     micros = int(request.POST.get("micros", "")) if request.POST.get("micros", "").isdecimal() else 0
     form = confirmed(request, _DEPOSIT, _subject(row, micros, note))
-    actor, now = Actor(request.user.get_username(), "console"), timezone.now()
+    actor, now = actor_of(request), timezone.now()
 
     def add() -> str:
         credit_customer(row, micros, note, actor=actor, now=now)
@@ -96,7 +95,7 @@ def issue(request: HttpRequest, customer_id: str) -> HttpResponse:
     if not scopes:
         faults = [("scope-read", _("A key needs at least one permission."))]
         return customer_page(request, row, {"faults": faults}, status=422)
-    actor, now = Actor(request.user.get_username(), "console"), timezone.now()
+    actor, now = actor_of(request), timezone.now()
     made: list[NewKey] = []
 
     def make() -> str:
@@ -127,7 +126,7 @@ def revoke_now(request: HttpRequest, customer_id: str, key_id: str) -> HttpRespo
     row = found_customer(customer_id)
     key = _found_key(row, key_id)
     form = confirmed(request, _REVOKE, key.public_id)
-    actor, now = Actor(request.user.get_username(), "console"), timezone.now()
+    actor, now = actor_of(request), timezone.now()
 
     def end() -> str:
         revoke_key(key, actor=actor, now=now)

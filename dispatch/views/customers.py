@@ -23,13 +23,12 @@ from billing.services.limit_customer import (
     limits_of,
 )
 from billing.services.open_customer import open_customer
-from catalog.audit import Actor
 from catalog.exceptions import CatalogueError, StaleRevision
 from dispatch.drafting.reading import whole_number
 from dispatch.queries import customer_list, cuts
 from dispatch.queries.customer_list import CustomerFilter
 from dispatch.services.answer_once import answer_once
-from dispatch.views.access import requires
+from dispatch.views.access import actor_of, requires
 from dispatch.views.confirm import confirm_token, confirmed
 from dispatch.views.listing import Word, query_without
 from dispatch.views.shell import page
@@ -79,7 +78,7 @@ def new_customer(request: HttpRequest) -> HttpResponse:
 def create_customer(request: HttpRequest) -> HttpResponse:
     form = confirmed(request, _CREATE, "new")
     typed = {name: request.POST.get(name, "").strip()[:120] for name in ("name", "group", "currency")}
-    actor, now = Actor(request.user.get_username(), "console"), timezone.now()
+    actor, now = actor_of(request), timezone.now()
 
     def create() -> str:
         made = open_customer(typed["name"], typed["group"], typed["currency"], actor=actor, now=now)
@@ -135,7 +134,7 @@ def limit(request: HttpRequest, customer_id: str) -> HttpResponse:
     """New limits, group, switch and priorities; refused where somebody else changed them meanwhile."""
     row = found_customer(customer_id)
     form = confirmed(request, _LIMIT, row.public_id)
-    actor, now = Actor(request.user.get_username(), "console"), timezone.now()
+    actor, now = actor_of(request), timezone.now()
     wished, faults = _wished(request)
     if wished is None:
         return customer_page(request, row, _typed(request, faults), status=422)

@@ -13,7 +13,6 @@ from django.utils.dateparse import parse_datetime
 from django.utils.translation import gettext as _
 from django.views.decorators.http import require_POST, require_safe
 
-from catalog.audit import Actor
 from dispatch.maintenance import Wanted
 from dispatch.models import Maintenance
 from dispatch.queries.places import Circuit
@@ -21,7 +20,7 @@ from dispatch.services.answer_once import answer_once
 from dispatch.services.end_maintenance import end_maintenance
 from dispatch.services.start_maintenance import start_maintenance
 from dispatch.templatetags.console import clock_text
-from dispatch.views.access import requires
+from dispatch.views.access import actor_of, requires
 from dispatch.views.channels import found_channel, road_of
 from dispatch.views.confirm import confirm_token, confirmed
 
@@ -41,7 +40,7 @@ def maintenance(request: HttpRequest, slug: str) -> HttpResponse:
 @requires("edit")
 def start(request: HttpRequest, slug: str) -> HttpResponse:
     form = confirmed(request, _START, slug)
-    actor, now = Actor(request.user.get_username(), "console"), timezone.now()
+    actor, now = actor_of(request), timezone.now()
     channel, typed = found_channel(slug, now).row, _typed(request)
     faults: dict[str, str] = {}
 
@@ -62,7 +61,7 @@ def start(request: HttpRequest, slug: str) -> HttpResponse:
 @requires("edit")
 def end(request: HttpRequest, slug: str) -> HttpResponse:
     form = confirmed(request, _END, slug)
-    actor, now = Actor(request.user.get_username(), "console"), timezone.now()
+    actor, now = actor_of(request), timezone.now()
     current = found_channel(slug, now).now.maintenance
 
     def bring_back() -> str:

@@ -13,7 +13,6 @@ from django.utils import timezone
 from django.utils.translation import gettext as _
 from django.views.decorators.http import require_POST, require_safe
 
-from catalog.audit import Actor
 from catalog.exceptions import CatalogueError, StaleRevision
 from catalog.models import AdminState, Channel, Supply
 from dispatch import price_form, supply_form
@@ -22,7 +21,7 @@ from dispatch.services.add_supply import add_supply, discard_draft, keep_draft
 from dispatch.services.answer_once import answer_once
 from dispatch.supply_form import STEPS, Known, Read
 from dispatch.views import supply_words as words
-from dispatch.views.access import actions_of, person, refuse, requires
+from dispatch.views.access import actions_of, actor_of, person, refuse, requires
 from dispatch.views.confirm import confirm_token, confirmed
 from dispatch.views.prices import fault_said
 from dispatch.views.vocabulary import word
@@ -144,7 +143,7 @@ def _add(request: HttpRequest, draft: SupplyDraft, key: str) -> HttpResponse:
     for step, read in reads.items():
         if read.faults:
             return _page(request, draft, step, _typed(draft, step), read, 422)
-    actor, now = Actor(person(request).get_username(), "console"), timezone.now()
+    actor, now = actor_of(request), timezone.now()
     facts = supply_form.supply_facts_of(*(reads[step].values for step in STEPS[:3]))
     price = None if without_price else reads["cost"].values["document"]
 

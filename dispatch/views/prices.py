@@ -18,7 +18,6 @@ from billing.services.cancel_price import cancel_price
 from billing.services.publish_price import publish_price
 from billing.services.schedule_price import PriceClash, clash_free, schedule_price
 from billing.starts import StartError, clocks_change, next_monday, read_start
-from catalog.audit import Actor
 from catalog.exceptions import CatalogueError
 from catalog.hashing import document_hash
 from catalog.models import AuditEntry, Supply
@@ -27,7 +26,7 @@ from dispatch.price_form import FormError
 from dispatch.queries import prices as queries
 from dispatch.services.answer_once import answer_once
 from dispatch.templatetags.console import zone_name
-from dispatch.views.access import requires
+from dispatch.views.access import actor_of, requires
 from dispatch.views.confirm import confirm_token, confirmed
 from dispatch.views.shell import page
 from dispatch.views.zones import in_reporting_zone, reporting_zone
@@ -242,7 +241,7 @@ def schedule(request: HttpRequest, slug: str) -> HttpResponse:
     supply = _found(slug)
     document, start = _posted(request)
     form = confirmed(request, _SCHEDULE, _subject(supply, document, start))
-    actor, now = Actor(request.user.get_username(), "console"), timezone.now()
+    actor, now = actor_of(request), timezone.now()
 
     def store() -> str:
         if start is None:
@@ -299,7 +298,7 @@ def cancel_now(request: HttpRequest, slug: str, number: int) -> HttpResponse:
     supply = _found(slug)
     version = _version(supply, number)
     form = confirmed(request, _CANCEL, version.public_id)
-    actor, now = Actor(request.user.get_username(), "console"), timezone.now()
+    actor, now = actor_of(request), timezone.now()
 
     def take_back() -> str:
         done = cancel_price(version, actor=actor, now=now)

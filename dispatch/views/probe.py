@@ -13,7 +13,6 @@ from django.utils import timezone
 from django.utils.translation import gettext as _
 from django.views.decorators.http import require_POST, require_safe
 
-from catalog.audit import Actor
 from catalog.models import Channel, Supply
 from catalog.providers.registry import adapter_for
 from dispatch.queries.channel_story import ChannelStory
@@ -21,7 +20,7 @@ from dispatch.queries.places import Circuit
 from dispatch.services.answer_once import answer_once
 from dispatch.services.check_accounts import account_passes
 from dispatch.services.force_probe import force_probe
-from dispatch.views.access import requires
+from dispatch.views.access import actor_of, requires
 from dispatch.views.channels import found_channel, road_of
 from dispatch.views.confirm import confirm_token, confirmed
 from health.circuit import State, Subject
@@ -68,7 +67,7 @@ def probe(request: HttpRequest, slug: str) -> HttpResponse:
 def probe_now(request: HttpRequest, slug: str) -> HttpResponse:
     """The account is asked outside of any transaction, the circuit moved in one."""
     form = confirmed(request, _PROBE, slug)
-    now, actor = timezone.now(), Actor(request.user.get_username(), "console")
+    now, actor = timezone.now(), actor_of(request)
     story = found_channel(slug, now)
     typed = {name: request.POST.get(name, "").strip()[:REASON_LENGTH] for name in ("which", "reason")}
     known = {Subject.CHANNEL: {slug: story.row.pk}, Subject.SUPPLY: {}}

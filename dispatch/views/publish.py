@@ -13,7 +13,6 @@ from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 from django.views.decorators.http import require_POST, require_safe
 
-from catalog.audit import Actor
 from catalog.exceptions import StaleRevision
 from catalog.models import ModelRevision, PublicModel
 from dispatch.queries.bindings_now import bindings_now
@@ -24,7 +23,7 @@ from dispatch.services.answer_once import answer_once
 from dispatch.services.publish import GateReport, publish, review
 from dispatch.services.withdraw_model import withdraw_model
 from dispatch.templatetags.console import clock_text, span
-from dispatch.views.access import requires
+from dispatch.views.access import actor_of, requires
 from dispatch.views.confirm import confirm_token, confirmed
 from dispatch.views.differences import changed_fields, differences
 from dispatch.views.models import find_model, last_change
@@ -47,7 +46,7 @@ def publish_now(request: HttpRequest, slug: str) -> HttpResponse:
     """Opens the model where every gate lets it; else says which do not, and changes nothing."""
     row = find_model(slug)
     form = confirmed(request, _PUBLISH, slug)
-    actor, now = Actor(request.user.get_username(), "console"), timezone.now()
+    actor, now = actor_of(request), timezone.now()
     shut: list[GateReport] = []
 
     def open_it() -> str | None:
@@ -89,7 +88,7 @@ def withdraw_now(request: HttpRequest, slug: str) -> HttpResponse:
     row = find_model(slug)
     form = confirmed(request, _WITHDRAW, slug)
     why = request.POST.get("why", "").strip()[:WHY_LENGTH]
-    actor, now = Actor(request.user.get_username(), "console"), timezone.now()
+    actor, now = actor_of(request), timezone.now()
 
     def close_it() -> str | None:
         if not why:

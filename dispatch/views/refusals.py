@@ -12,13 +12,13 @@ from django.utils import timezone
 from django.utils.translation import gettext as _
 from django.views.decorators.http import require_POST, require_safe
 
-from catalog.audit import Actor, record
+from catalog.audit import record
 from dispatch.queries import cuts, refusal_list
 from dispatch.queries.cuts import Cursor
 from dispatch.services.answer_once import answer_once
 from dispatch.templatetags.console import clock_text
 from dispatch.views import money_words
-from dispatch.views.access import requires
+from dispatch.views.access import actor_of, requires
 from dispatch.views.confirm import confirm_token, confirmed
 from dispatch.views.listing import Word, query_without
 from dispatch.views.rows import rows_on_screen
@@ -110,7 +110,7 @@ def lift(request: HttpRequest, refusal_id: str) -> HttpResponse:
     row = _found(refusal_id)
     form = confirmed(request, _LIFT, row.public_id)
     why = request.POST.get("why", "").strip()[:WHY_LENGTH]
-    actor, now = Actor(request.user.get_username(), "console"), timezone.now()
+    actor, now = actor_of(request), timezone.now()
     if not why:
         return _page(request, row, {"faults": [("why", _("Say why. Nothing was changed."))]}, status=422)
 

@@ -13,7 +13,6 @@ from django.utils import timezone
 from django.utils.translation import gettext as _
 from django.views.decorators.http import require_POST, require_safe
 
-from catalog.audit import Actor
 from catalog.exceptions import CatalogueError, StaleRevision
 from catalog.facts import plain
 from catalog.models import DegradationRule, ModelRevision, PublicModel
@@ -31,7 +30,7 @@ from dispatch.services.preflight import preflight
 from dispatch.services.replay_effect import replay_effect
 from dispatch.services.save_draft import save_draft
 from dispatch.templatetags.console import clock_text
-from dispatch.views.access import person, requires
+from dispatch.views.access import actor_of, person, requires
 from dispatch.views.confirm import confirm_token, confirmed
 from dispatch.views.conflict import conflict_page
 from dispatch.views.differences import differences
@@ -70,7 +69,7 @@ def save_model(request: HttpRequest, slug: str) -> HttpResponse:
     form = confirmed(request, _SAVE, slug)
     edit = edit_of(row, person(request))
     note = request.POST.get("note", "").strip()[:NOTE_LENGTH]
-    actor, now = Actor(request.user.get_username(), "console"), timezone.now()
+    actor, now = actor_of(request), timezone.now()
 
     def save() -> str | None:
         if edit.is_stale or edit.base.number != form.version:

@@ -10,7 +10,6 @@ from django.utils import timezone
 from django.utils.translation import gettext as _
 from django.views.decorators.http import require_POST, require_safe
 
-from catalog.audit import Actor
 from catalog.exceptions import CatalogueError, StaleRevision
 from catalog.models import ModelRevision, PublicModel
 from dispatch.queries.drafts import Version, kept_version
@@ -20,7 +19,7 @@ from dispatch.services.answer_once import answer_once
 from dispatch.services.publish import GateReport
 from dispatch.services.revert_model import revert_model
 from dispatch.templatetags.console import clock_text
-from dispatch.views.access import requires
+from dispatch.views.access import actor_of, requires
 from dispatch.views.confirm import confirm_token, confirmed
 from dispatch.views.differences import changed_fields, differences
 from dispatch.views.models import find_model, last_change
@@ -57,7 +56,7 @@ def revert(request: HttpRequest, slug: str, number: int) -> HttpResponse:
     """Makes a new revision equal to `number` and publishes it, or changes nothing."""
     row = find_model(slug)
     form = confirmed(request, REVERT, f"{slug} {number}")
-    actor, now = Actor(request.user.get_username(), "console"), timezone.now()
+    actor, now = actor_of(request), timezone.now()
     shut: list[GateReport] = []
 
     def bring_back() -> str | None:

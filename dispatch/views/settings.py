@@ -13,10 +13,9 @@ from django.utils.translation import check_for_language
 from django.utils.translation import gettext as _
 from django.views.decorators.http import require_POST, require_safe
 
-from catalog.audit import Actor
 from dispatch.services.answer_once import answer_once
 from dispatch.services.change_roles import LastAdmin, change_roles
-from dispatch.views.access import ROLES, requires, roles_of
+from dispatch.views.access import ROLES, actor_of, requires, roles_of
 from dispatch.views.confirm import confirm_token, confirmed
 from dispatch.views.settings_words import TEAM
 from dispatch.views.shell import (
@@ -113,7 +112,7 @@ def save_roles(request: HttpRequest, user_id: int) -> HttpResponse:
     row = _found(user_id)
     form = confirmed(request, _ROLES, str(row.pk))
     wished = [role for role in ROLES if role in request.POST.getlist("role")]
-    actor, now = Actor(request.user.get_username(), "console"), timezone.now()
+    actor, now = actor_of(request), timezone.now()
 
     def change() -> str:
         ended = change_roles(row, wished, actor=actor, now=now)

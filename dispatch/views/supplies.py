@@ -11,12 +11,11 @@ from django.utils import timezone
 from django.utils.translation import gettext as _
 from django.views.decorators.http import require_POST, require_safe
 
-from catalog.audit import Actor
 from dispatch.queries.health_log import named
 from dispatch.queries.supply_story import SupplyLine, SupplyStory, supply_lines, supply_story
 from dispatch.services.answer_once import answer_once
 from dispatch.services.take_supply_out import take_supply_out
-from dispatch.views.access import requires
+from dispatch.views.access import actor_of, requires
 from dispatch.views.channels import road_of
 from dispatch.views.confirm import confirm_token, confirmed
 from dispatch.views.rows import as_shown
@@ -67,7 +66,7 @@ def switch(request: HttpRequest, slug: str) -> HttpResponse:
 def switch_now(request: HttpRequest, slug: str) -> HttpResponse:
     """Off, with a reason; or on again where it is off, by probing."""
     form = confirmed(request, _SWITCH, slug)
-    actor, now = Actor(request.user.get_username(), "console"), timezone.now()
+    actor, now = actor_of(request), timezone.now()
     story, reason = _found(slug), request.POST.get("reason", "").strip()[:REASON_LENGTH]
     ticked, faults = request.POST.getlist("losses"), dict[str, str]()
 

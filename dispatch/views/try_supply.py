@@ -11,14 +11,13 @@ from django.utils import timezone
 from django.utils.translation import gettext as _
 from django.views.decorators.http import require_POST, require_safe
 
-from catalog.audit import Actor
 from catalog.models import Supply
 from dispatch.models import TrialCall, TrialState
 from dispatch.queries import readiness
 from dispatch.services import try_supply as trying
 from dispatch.services.answer_once import answer_once
 from dispatch.trial import FIELDS, PROMPT, Unready, draft_trial, mark_of, modes_of
-from dispatch.views.access import person, requires
+from dispatch.views.access import actor_of, requires
 from dispatch.views.confirm import confirm_token, confirmed
 from dispatch.views.shell import page
 
@@ -53,7 +52,7 @@ def try_supply_now(request: HttpRequest, slug: str) -> HttpResponse:
     if isinstance(trial, Unready) or mark_of(trial) != form.version:
         context = {**_context(supply), **_reviewed(request, supply, typed, trial), "is_stale": True}
         return render(request, "console/supplies/try.html", {**context, "as_of": now}, status=409)
-    actor = Actor(person(request).get_username(), "console")
+    actor = actor_of(request)
 
     def ask() -> str:
         asked = trying.ask_trial(trial, actor=actor, now=now)
@@ -71,7 +70,7 @@ def look_at_trial(request: HttpRequest, slug: str, trial_id: str) -> HttpRespons
     trial = trials.filter(supply__slug=slug, public_id=trial_id).first()
     if trial is None:
         raise Http404
-    actor = Actor(person(request).get_username(), "console")
+    actor = actor_of(request)
     looked = trying.look_at_trial(trial, timezone.now, actor)
     messages.info(
         request, _("This is what the provider says now.") if looked else _("The provider told nothing new.")

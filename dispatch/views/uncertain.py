@@ -31,7 +31,7 @@ from dispatch.services import decide_submission as decide
 from dispatch.services.recover import look
 from dispatch.services.take_attempt import take_attempt
 from dispatch.templatetags.console import clock_text
-from dispatch.views.access import person, requires
+from dispatch.views.access import actor_of, person, requires
 from dispatch.views.confirm import confirm_token, confirmed
 from dispatch.views.rows import rows_on_screen
 from dispatch.views.shell import is_beat, page
@@ -222,4 +222,4 @@ def _found(attempt_id: str) -> Attempt:
 
 
 def _actor(request: HttpRequest) -> Actor:
-    return Actor(person(request).get_username(), "console")
+    return actor_of(request)
