@@ -11,6 +11,7 @@ from typing import Any
 from django.db import connection
 
 from dispatch.baselines import Costs, Share, Spans
+from dispatch.samples import FAILURE, SUCCESS
 
 WINDOW = timedelta(minutes=15)
 DAY = timedelta(days=1)
@@ -44,7 +45,7 @@ class Recent[Figures]:
     before: Figures
 
 
-_ENDED_SQL = """
+_ENDED_SQL = f"""
 SELECT supply.id,
        count(*) FILTER (WHERE failed), count(*) FILTER (WHERE failed OR generated),
        count(*) FILTER (WHERE refused), count(*) FILTER (WHERE refused OR generated),
@@ -52,17 +53,15 @@ SELECT supply.id,
        count(seconds) FILTER (WHERE generated)
 FROM unnest(%(ids)s::bigint[]) AS supply(id)
 JOIN LATERAL (
-    SELECT generated_at IS NOT NULL AS generated,
-           generated_at IS NULL AND state IN ('failed', 'abandoned') AND request_started_at IS NOT NULL
-               AND error_category IN ('supply', 'capacity', 'unknown') AS failed,
+    SELECT {SUCCESS} AS generated, {FAILURE} AS failed,
            generated_at IS NULL AND state = 'failed' AND error_category = 'content' AS refused,
            extract(epoch FROM generated_at - accepted_at)::float AS seconds
-    FROM dispatch_attempt
+    FROM dispatch_attempt AS attempt
     WHERE supply_id = supply.id AND finished_at > %(since)s AND finished_at <= %(until)s
     ORDER BY finished_at DESC LIMIT %(most)s
 ) AS ended ON true
 GROUP BY supply.id
-"""
+"""  # noqa: S608 - our own words
 
 # An attempt gives its evidence when its outcome becomes unknown, else not before its acceptance or its end.
 _SENT_SQL = """

@@ -13,6 +13,7 @@ from dispatch.live_catalogue import LiveCatalogue, ServedModel, SupplyFacts
 from dispatch.models import CapacityLease, Job, Occupancy
 from dispatch.refusals import at_supplies
 from dispatch.routing.types import Condition, GroupCondition, Refusal, Statistics
+from dispatch.samples import SAMPLE, SUCCESS
 from health.circuit import RETURNING
 from health.memory import Match, matching_refusals
 from health.pressure import PROBE_WINDOW
@@ -221,21 +222,18 @@ def _used_in_epoch(health: HealthSnapshot) -> dict[Subject, int]:
 
 _kept_statistics: dict[tuple[int, ...], tuple[datetime, dict[int, Statistics]]] = {}
 
-_STATISTICS_SQL = """
+_STATISTICS_SQL = f"""
 SELECT supply.id, count(ended.*), count(ended.*) FILTER (WHERE ended.succeeded),
        percentile_disc(0.95) WITHIN GROUP (ORDER BY ended.seconds) FILTER (WHERE ended.succeeded)
 FROM unnest(%(supplies)s::bigint[]) AS supply(id)
 LEFT JOIN LATERAL (
-    SELECT generated_at IS NOT NULL AS succeeded, extract(epoch FROM generated_at - created_at) AS seconds
-    FROM dispatch_attempt
-    WHERE supply_id = supply.id AND finished_at > %(since)s
-      AND (generated_at IS NOT NULL
-           OR state IN ('failed', 'abandoned') AND error_category IN ('supply', 'capacity', 'unknown')
-              AND request_started_at IS NOT NULL)
+    SELECT {SUCCESS} AS succeeded, extract(epoch FROM generated_at - created_at) AS seconds
+    FROM dispatch_attempt AS attempt
+    WHERE supply_id = supply.id AND finished_at > %(since)s AND {SAMPLE}
     ORDER BY finished_at DESC LIMIT %(most)s
 ) AS ended ON true
 GROUP BY supply.id
-"""
+"""  # noqa: S608 - our own words
 
 
 def _statistics(catalogue: LiveCatalogue, places: set[Place], now: datetime) -> dict[str, Statistics]:

@@ -11,17 +11,15 @@ from django.db.models import QuerySet
 from catalog.models import PublicModel
 from dispatch.forecasts import Actual, Comparison, Forecast, compare
 from dispatch.models import PublicationWatch
+from dispatch.samples import SAMPLE, SUCCESS
 
 SHOWN_FOR: Final = timedelta(days=1)  # on the model's page, once it is over
 REMEMBERED: Final = 10  # of a model: how far off the last ones were
 
 # What was selected in a watch's time: as short as the watch, whatever else runs.
-_SELECTED = """
+_SELECTED = f"""
 SELECT supply.slug, count(*),
-       count(*) FILTER (WHERE attempt.generated_at IS NOT NULL
-           OR attempt.state IN ('failed', 'abandoned') AND attempt.request_started_at IS NOT NULL
-              AND attempt.error_category IN ('supply', 'capacity', 'unknown')),
-       count(*) FILTER (WHERE attempt.generated_at IS NOT NULL),
+       count(*) FILTER (WHERE {SAMPLE}), count(*) FILTER (WHERE {SUCCESS}),
        count(attempt.finished_at), count(*) FILTER (WHERE attempt.state = 'succeeded'),
        coalesce(sum(attempt.cost_micros) FILTER (WHERE attempt.finished_at IS NOT NULL), 0)::bigint
 FROM dispatch_selectionround AS round
@@ -29,7 +27,7 @@ JOIN dispatch_attempt AS attempt ON attempt.selection_round_id = round.id
 JOIN dispatch_job AS job ON job.id = round.job_id
 JOIN catalog_supply AS supply ON supply.id = attempt.supply_id
 WHERE round.created_at >= %(since)s AND round.created_at < %(until)s AND job.public_model_id = %(model)s
-GROUP BY 1 ORDER BY 2 DESC, 1"""
+GROUP BY 1 ORDER BY 2 DESC, 1"""  # noqa: S608 - our own words
 
 
 @dataclass(frozen=True, slots=True)

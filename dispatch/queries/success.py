@@ -8,26 +8,24 @@ from typing import Final
 from django.db import connection
 
 from dispatch.models import Attempt
+from dispatch.samples import SAMPLE, SUCCESS
 
 DAY: Final = timedelta(days=1)
 BUCKETS: Final = 48
 MOST: Final = 2_000  # newest ends of each supply: its cost is bounded, whatever the traffic
 FAILURES_SHOWN: Final = 10
 
-_ENDED = """
+_ENDED = f"""
 SELECT supply.id, ended.bucket, count(*), count(*) FILTER (WHERE ended.succeeded)
 FROM unnest(%(supplies)s::bigint[]) AS supply(id)
 JOIN LATERAL (
-    SELECT generated_at IS NOT NULL AS succeeded,
+    SELECT {SUCCESS} AS succeeded,
            least(47, floor(extract(epoch FROM finished_at - %(since)s::timestamptz) / 1800))::int AS bucket
-    FROM dispatch_attempt
-    WHERE supply_id = supply.id AND finished_at > %(since)s AND finished_at <= %(now)s
-      AND (generated_at IS NOT NULL
-           OR state IN ('failed', 'abandoned') AND error_category IN ('supply', 'capacity', 'unknown')
-              AND request_started_at IS NOT NULL)
+    FROM dispatch_attempt AS attempt
+    WHERE supply_id = supply.id AND finished_at > %(since)s AND finished_at <= %(now)s AND {SAMPLE}
     ORDER BY finished_at DESC LIMIT %(most)s
 ) AS ended ON true
-GROUP BY 1, 2"""
+GROUP BY 1, 2"""  # noqa: S608 - our own words
 
 
 @dataclass(frozen=True, slots=True)

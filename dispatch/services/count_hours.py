@@ -7,8 +7,9 @@ from django.db.models import Max
 
 from dispatch.hours import COUNTED_EVERY, HOUR, WORK_KEPT_FOR, hour_of
 from dispatch.models import HourOfWork
+from dispatch.samples import SAMPLE, SUCCESS
 
-_COUNT = """
+_COUNT = f"""
 WITH counted AS (
     SELECT date_trunc('hour', round.created_at) AS hour, job.public_model_id, attempt.supply_id,
            attempt.tier, attempt.quote_currency AS currency,
@@ -23,17 +24,15 @@ WITH counted AS (
     UNION ALL
     SELECT date_trunc('hour', ended.finished_at), job.public_model_id, supply.id, ended.tier,
            ended.quote_currency, 0, 0,
-           count(*) FILTER (WHERE ended.is_sample), count(*) FILTER (WHERE ended.generated_at IS NOT NULL),
+           count(*) FILTER (WHERE ended.is_sample), count(*) FILTER (WHERE ended.is_success),
            count(*), count(*) FILTER (WHERE ended.state = 'succeeded'),
            coalesce(sum(ended.cost_micros), 0),
            coalesce(sum(ended.cost_micros) FILTER (WHERE ended.state <> 'succeeded'), 0)
     FROM catalog_supply AS supply
     JOIN LATERAL (
-        SELECT job_id, tier, quote_currency, state, cost_micros, finished_at, generated_at,
-               generated_at IS NOT NULL
-               OR state IN ('failed', 'abandoned') AND error_category IN ('supply', 'capacity', 'unknown')
-                  AND request_started_at IS NOT NULL AS is_sample
-        FROM dispatch_attempt
+        SELECT job_id, tier, quote_currency, state, cost_micros, finished_at,
+               {SAMPLE} AS is_sample, {SUCCESS} AS is_success
+        FROM dispatch_attempt AS attempt
         WHERE supply_id = supply.id AND finished_at >= %(since)s AND finished_at <= %(now)s
     ) AS ended ON true
     JOIN dispatch_job AS job ON job.id = ended.job_id
@@ -48,7 +47,7 @@ ON CONFLICT (hour, public_model_id, supply_id, tier, currency)
 DO UPDATE SET picks = excluded.picks, switches = excluded.switches, samples = excluded.samples,
     successes = excluded.successes, ended = excluded.ended, delivered = excluded.delivered,
     spent_micros = excluded.spent_micros, wasted_micros = excluded.wasted_micros,
-    counted_at = excluded.counted_at"""
+    counted_at = excluded.counted_at"""  # noqa: S608 - our own words
 
 
 def count_hours(now: datetime) -> None:
