@@ -74,12 +74,16 @@ class AlertGroups:
 
 def alert_groups(now: datetime, wanted: AlertFilter = EVERY_ALERT) -> AlertGroups:
     """Three queries; at most LIMIT of each group but the first."""
+    return AlertGroups(*(list(group) for group in _groups(now, wanted)))
+
+
+def _groups(now: datetime, wanted: AlertFilter) -> tuple[QuerySet[Alert], QuerySet[Alert], QuerySet[Alert]]:
     alerts = wanted.of(Alert.objects.all())
-    needs = list(alerts.filter(pk__in=Alert.objects.needing_acknowledgement()).order_by("id")[:ALARMS_SHOWN])
-    shown = [alert.pk for alert in needs]
-    firing = alerts.filter(resolved_at=None).exclude(pk__in=shown).order_by("-opened_at", "-id")
-    resolved = alerts.filter(resolved_at__gte=now - _RESOLVED_SHOWN).exclude(pk__in=shown)
-    return AlertGroups(needs, list(firing[:LIMIT]), list(resolved.order_by("-resolved_at")[:LIMIT]))
+    needs = alerts.filter(pk__in=Alert.objects.needing_acknowledgement()).order_by("id")[:ALARMS_SHOWN]
+    others = alerts.exclude(pk__in=needs.values("pk"))
+    firing = others.filter(resolved_at=None).order_by("-opened_at", "-id")
+    resolved = others.filter(resolved_at__gte=now - _RESOLVED_SHOWN).order_by("-resolved_at")
+    return needs, firing[:LIMIT], resolved[:LIMIT]
 
 
 def groups_again(told: Sequence[str]) -> AlertGroups:
@@ -94,9 +98,12 @@ def groups_again(told: Sequence[str]) -> AlertGroups:
     return AlertGroups(of["needs"], of["firing"], of["resolved"])
 
 
-def arrived(groups: AlertGroups, told: Sequence[str]) -> int:
-    """How many of what would be shown now are not on the screen."""
-    return len({alert.public_id for alert in groups.all} - {each.partition(":")[2] for each in told})
+def arrived(now: datetime, wanted: AlertFilter, told: Sequence[str]) -> int:
+    """How many of what would be shown now are not on the screen; three queries."""
+    ids = {
+        public_id for group in _groups(now, wanted) for public_id in group.values_list("public_id", flat=True)
+    }
+    return len(ids - {each.partition(":")[2] for each in told})
 
 
 def to_acknowledge(wanted: AlertFilter, as_of: datetime) -> QuerySet[Alert]:

@@ -9,17 +9,45 @@ from django.db.models import Exists, OuterRef, Prefetch, Q, QuerySet
 
 from billing.models import Customer
 from catalog.models import AdminState, PublicModel, Supply, SupplyBinding
-from dispatch.lifecycle import FINAL_JOB_STATES
+from dispatch.lifecycle import FINAL_JOB_STATES, JobState
 from dispatch.models import Attempt, Job
 from dispatch.queries.job_filter import JobFilter, matching
 
 MOST_EXPORTED = 10_000
+# What lists and exports tell of a job and its attempts. Documents, of which they have several, stay unread.
+_TOLD = (
+    *("public_id", "state", "modality", "project", "dropped_inputs", "error_code", "cancel_requested_at"),
+    *("provider_cost_micros", "charged_micros", "created_at", "finished_at"),
+    *("public_model__slug", "customer__public_id", "customer__name", "customer__currency"),
+)
+_TOLD_OF_ATTEMPTS = ("job", "number", "state", "tier", "quote_currency", "supply__slug")
 _CHOICES_LIMIT = 200  # of customers in the filter; more are found by their id
+
+
+@dataclass(frozen=True, slots=True)
+class JobLine:
+    """All that the list shows of a job: lines that are equal look alike."""
+
+    public_id: str
+    state: str
+    model: str  # slug, as the supply
+    supply: str  # of the latest attempt, or ""
+    attempts: int
+    delivered_as: str  # tier, or ""
+    dropped: int  # inputs
+    seconds: float
+    is_ended: bool
+    cost_micros: int  # 0 where no attempt was made
+    currency: str
+    customer: str
+    created_at: datetime
+    can_be_cancelled: bool
+    still_matches: bool
 
 
 @dataclass(frozen=True)
 class JobRow:
-    """One line of the list, with what its latest attempt says."""
+    """A job of the list, with what its latest attempt says."""
 
     job: Job
     attempts: Sequence[Attempt]
@@ -29,6 +57,27 @@ class JobRow:
     @property
     def latest(self) -> Attempt | None:
         return self.attempts[-1] if self.attempts else None
+
+    @property
+    def line(self) -> JobLine:
+        job, latest = self.job, self.latest
+        return JobLine(
+            public_id=job.public_id,
+            state=job.state,
+            model=job.public_model.slug,
+            supply=latest.supply.slug if latest else "",
+            attempts=len(self.attempts),
+            delivered_as=latest.tier if latest and job.state == JobState.SUCCEEDED else "",
+            dropped=len(job.dropped_inputs),
+            seconds=self.seconds,
+            is_ended=job.finished_at is not None,
+            cost_micros=job.provider_cost_micros if latest else 0,
+            currency=latest.quote_currency if latest else "",
+            customer=job.customer.name,
+            created_at=job.created_at,
+            can_be_cancelled=job.finished_at is None and job.cancel_requested_at is None,
+            still_matches=self.still_matches,
+        )
 
 
 @dataclass(frozen=True)
@@ -102,10 +151,9 @@ def _in_use() -> QuerySet[Supply]:
 
 
 def _complete(jobs: QuerySet[Job]) -> QuerySet[Job]:
-    attempts = Attempt.objects.select_related("supply").order_by("number")
-    return jobs.select_related("public_model", "customer").prefetch_related(
-        Prefetch("attempts", attempts, to_attr="attempts_in_order")
-    )
+    attempts = Attempt.objects.select_related("supply").only(*_TOLD_OF_ATTEMPTS).order_by("number")
+    told = jobs.select_related("public_model", "customer").only(*_TOLD)
+    return told.prefetch_related(Prefetch("attempts", attempts, to_attr="attempts_in_order"))
 
 
 def _cut(found: QuerySet[Job], wanted: JobFilter) -> tuple[list[Job], bool]:

@@ -11,7 +11,7 @@ from django.utils import timezone
 from django.utils.translation import gettext as _
 from django.views.decorators.http import require_POST, require_safe
 
-from catalog.audit import record
+from catalog.audit import Change, record
 from dispatch.queries import alert_list, alert_subjects
 from dispatch.queries.alert_list import AlertFilter
 from dispatch.queries.search import find
@@ -22,6 +22,7 @@ from dispatch.views import alert_words
 from dispatch.views import vocabulary as words
 from dispatch.views.access import actor_of, requires
 from dispatch.views.alert_bulk import NOTE_LENGTH
+from dispatch.views.alert_cards import cards_of
 from dispatch.views.alert_guidance import guidance_of
 from dispatch.views.bulk import filter_of, ticked_of, with_moment
 from dispatch.views.rows import rows_on_screen
@@ -42,17 +43,16 @@ def alerts(request: HttpRequest) -> HttpResponse:
     groups = alert_list.alert_groups(now, wanted)
     last = alert_list.last_resolved() if groups.all_quiet else None
     together = [alert for alert in groups.firing if alert.severity != "critical"]
-    query = filter_of(request.GET)
+    query, ticked = filter_of(request.GET), ticked_of(request.GET, MOST)
     context = {
         "groups": groups,
-        "abouts": alert_subjects.about(groups.all),
+        "cards": cards_of(groups, alert_subjects.about(groups.all), ticked, now),
         "last_resolved": last,
         "hide_strips": True,
         "wanted": wanted,
         "codes": sorted(words.ALERTS.items(), key=lambda each: str(each[1])),
         "severities": words.SEVERITIES.items(),
         "active": alert_words.active(request.GET, wanted),
-        "ticked": ticked_of(request.GET, MOST),
         "can_be_ticked": bool(together),
         "unacknowledged": sum(alert.acknowledged_at is None for alert in together),
         "matching": "&".join(filter(None, (query, with_moment(now)))),
@@ -62,14 +62,13 @@ def alerts(request: HttpRequest) -> HttpResponse:
 
 def _beat(request: HttpRequest, wanted: AlertFilter, now: datetime) -> dict[str, Any]:
     """The alerts on the screen, each where it stands; and how many came since."""
-    told = rows_on_screen(request)
+    told, ticked = rows_on_screen(request), ticked_of(request.GET, MOST)
     shown = alert_list.groups_again(told)
     return {
         "groups": shown,
-        "abouts": alert_subjects.about(shown.all),
+        "cards": cards_of(shown, alert_subjects.about(shown.all), ticked, now),
         "wanted": wanted,
-        "arrived": alert_list.arrived(alert_list.alert_groups(now, wanted), told),
-        "ticked": ticked_of(request.GET, MOST),
+        "arrived": alert_list.arrived(now, wanted, told),
     }
 
 
@@ -98,11 +97,12 @@ def acknowledge_alert(request: HttpRequest, alert_id: str) -> HttpResponse:
     """Records who and when. Twice, or by two people at once, records the first and says so."""
     found = _found(alert_id)
     note = request.POST.get("note", "").strip()[:NOTE_LENGTH]
-    now, by = timezone.now(), request.user.get_username()
+    now, actor = timezone.now(), actor_of(request)
     with transaction.atomic():
-        first = acknowledge(found.pk, by, note, now)
+        first = acknowledge(found.pk, actor.name, note, now)
         if first:
-            record(by, "console", "acknowledge alert", f"alert:{found.public_id}", None, {"note": note}, now)
+            change = Change("acknowledge alert", f"alert:{found.public_id}", after={"note": note})
+            record(actor, change, now)
     found.refresh_from_db()
     messages.info(request, _acknowledged(found, first))
     return redirect(local_next(request, "alert", found.public_id))
