@@ -1,22 +1,20 @@
 """Is this file the medium it claims to be? The first bytes say which parser; the parser runs locked in.
 
-Names and declared types decide nothing. The parent never parses: it looks at 64 bytes and starts
-`verify_media.py` without our environment, so a broken parser finds neither secrets nor a network."""
+Names and declared types decide nothing. The parent never parses: it looks at 64 bytes and has the rest done
+by `verify_media.py`, without our environment, so a broken parser finds neither secrets nor a network."""
 
 import json
-import subprocess
-import sys
 import tempfile
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
+from dispatch.outputs import verifiers
 from dispatch.outputs.limits import MediaLimits
 
 HEAD_BYTES = 64
 MAX_REPORT_BYTES = 65_536
-_VERIFIER = Path(__file__).with_name("verify_media.py")
 
 _MP4_BRANDS = (b"isom", b"iso", b"mp4", b"avc1", b"M4V", b"MSNV", b"dash", b"hvc1", b"hev1", b"av01", b"3gp")
 
@@ -51,7 +49,7 @@ class Invalid:
 
 
 def verify(path: Path, expected_kind: str, limits: MediaLimits) -> Verified | Invalid:
-    """Decode the file in a subprocess with its own bounds.
+    """Decode the file in a process of its own with its own bounds.
 
     `expected_kind`: video, image or audio. Raises OSError if the file can't be read or no process started:
     that is our own trouble and says nothing about the file.
@@ -116,25 +114,15 @@ def _sniff_flat(head: bytes) -> Sniffed | None:
 
 
 def _run_verifier(path: Path, sniffed: Sniffed, limits: MediaLimits) -> Mapping[str, Any] | Invalid:
-    order = json.dumps({"kind": sniffed.kind, "parser": sniffed.parser, **asdict(limits)})
+    order = {"kind": sniffed.kind, "parser": sniffed.parser, **asdict(limits)}
     # The report goes to a file, not a pipe: RLIMIT_FSIZE then bounds what a hijacked parser can make us read.
     with path.open("rb") as file, tempfile.TemporaryFile() as report:
-        try:
-            ended = subprocess.run(
-                [sys.executable, "-I", str(_VERIFIER), order],
-                stdin=file,
-                stdout=report,
-                stderr=subprocess.DEVNULL,
-                env={},
-                cwd="/",
-                timeout=limits.wall_s,
-                check=False,
-            )
-        except subprocess.TimeoutExpired:
-            return Invalid("verifier_timeout")
+        end = verifiers.examine(file, report, order)
         report.seek(0)
         written = report.read(MAX_REPORT_BYTES)
-    return _read_report(written) if ended.returncode == 0 else Invalid("verifier_killed")
+    if end == verifiers.TOOK_TOO_LONG:
+        return Invalid("verifier_timeout")
+    return _read_report(written) if end == verifiers.ENDED_WELL else Invalid("verifier_killed")
 
 
 def _read_report(written: bytes) -> Mapping[str, Any] | Invalid:

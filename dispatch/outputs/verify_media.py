@@ -1,19 +1,24 @@
-"""Decodes one file from standard input under hard bounds and prints what it is, as one JSON object.
+"""Decodes files under hard bounds, each in a process of its own, and writes what they are as JSON objects.
 
-Run by `media.py`, alone: it imports neither Django nor anything of ours. By the time a byte is parsed the
+Run by `verifiers.py`, alone: it imports neither Django nor anything of ours. By the time a byte is parsed the
 process can open no file and no socket, start no process, and (if it was root) is nobody."""
 
-import contextlib
+import gc
 import json
 import math
 import os
 import resource
+import select
+import signal
+import socket
 import struct
 import sys
+import time
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any, BinaryIO
+from types import FrameType
+from typing import Any, BinaryIO, NoReturn
 
 import av
 import av.subtitles.codeccontext
@@ -51,16 +56,75 @@ class Bounds:
 
 
 def main() -> None:
-    """Prints `{"width", "height", "duration_ms", "has_audio"}` or `{"invalid": reason}`."""
-    order = json.loads(sys.argv[1])
-    bounds = Bounds(**{name: order[name] for name in Bounds.__dataclass_fields__})
-    file = open(0, "rb", closefd=False)  # noqa: SIM115 -- standard input, for the whole life of the process
-    size = os.fstat(0).st_size
+    """Standard input is a socket: an order comes with two descriptors, the file and where its report goes,
+    and is answered with how the child ended. Ends with the socket."""
+    orders = socket.socket(fileno=0)
+    ended = _told_of_ends()
     Image.preinit()
-    Image.MAX_IMAGE_PIXELS = bounds.max_pixels
-    warnings.simplefilter("error", Image.DecompressionBombWarning)
-    lock_in(bounds)
-    print(json.dumps(report_on(file, size, order["kind"], order["parser"], bounds)))
+    gc.freeze()  # what is imported stays shared with the children
+    while True:
+        message, descriptors, *_ = socket.recv_fds(orders, 65_536, 2)
+        if len(descriptors) < 2:
+            return
+        order = json.loads(message)
+        child = os.fork()
+        if not child:
+            examine(order, *descriptors)
+        for descriptor in descriptors:
+            os.close(descriptor)
+        orders.sendall(end_of(child, order["wall_s"], orders, ended).encode())
+
+
+def _told_of_ends() -> int:
+    """A descriptor that can be read from when a child has ended."""
+    readable, writable = os.pipe()
+    os.set_blocking(readable, False)
+    os.set_blocking(writable, False)
+    signal.signal(signal.SIGCHLD, _heard)
+    signal.set_wakeup_fd(writable, warn_on_full_buffer=False)
+    return readable
+
+
+def _heard(_number: int, _frame: FrameType | None) -> None:
+    """Without a handler no signal is told of."""
+
+
+def end_of(child: int, wall_s: float, orders: socket.socket, ended: int) -> str:
+    """Its exit code, or `timeout` after it was killed. Nobody waits for one whose orders came to an end."""
+    ends_at_s = time.monotonic() + wall_s
+    while True:
+        pid, status = os.waitpid(child, os.WNOHANG)
+        if pid:
+            return str(os.waitstatus_to_exitcode(status))
+        left_s = ends_at_s - time.monotonic()
+        told, _, _ = select.select([orders.fileno(), ended], [], [], max(left_s, 0))
+        if ended in told:
+            os.read(ended, 64)
+        elif told or left_s <= 0:
+            os.kill(child, signal.SIGKILL)
+            os.waitpid(child, 0)
+            return "timeout"
+
+
+def examine(order: Mapping[str, Any], file_descriptor: int, report_descriptor: int) -> NoReturn:
+    """The whole life of a child: writes `{"width", "height", "duration_ms", "has_audio"}` or
+    `{"invalid": reason}`. One that breaks, as without memory, ends without a report."""
+    try:
+        os.dup2(file_descriptor, 0)
+        os.dup2(report_descriptor, 1)
+        signal.set_wakeup_fd(-1)
+        os.closerange(3, resource.getrlimit(resource.RLIMIT_NOFILE)[0])
+        bounds = Bounds(**{name: order[name] for name in Bounds.__dataclass_fields__})
+        file = open(0, "rb", closefd=False)  # noqa: SIM115 -- standard input, for the whole life of the process
+        size = os.fstat(0).st_size
+        Image.MAX_IMAGE_PIXELS = bounds.max_pixels
+        warnings.simplefilter("error", Image.DecompressionBombWarning)
+        lock_in(bounds)
+        print(json.dumps(report_on(file, size, order["kind"], order["parser"], bounds)))
+        sys.stdout.flush()
+        os._exit(0)
+    finally:
+        os._exit(1)
 
 
 def lock_in(bounds: Bounds) -> None:
@@ -225,9 +289,4 @@ def check_png_end(file: BinaryIO, size: int) -> None:
 
 
 if __name__ == "__main__":
-    # Out of memory ends without a report, which the parent reads as "killed".
-    with contextlib.suppress(MemoryError):
-        main()
-        sys.stdout.flush()
-        os._exit(0)
-    os._exit(1)
+    main()

@@ -2,23 +2,24 @@
 
 import ast
 import dataclasses
-import json
+import os
 import subprocess
 import sys
 import textwrap
 import zlib
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from dispatch.outputs import media
+from dispatch.outputs import media, verifiers
 from dispatch.outputs.limits import MediaLimits
 from dispatch.outputs.media import Invalid, Verified, sniff, verify
 from tests.dispatch.outputs import media_files
 from tests.dispatch.outputs.loopback import Loopback
 
 LIMITS = MediaLimits()
-VERIFIER = Path(media.__file__).with_name("verify_media.py")
+VERIFIER = verifiers.PROGRAM
 
 
 @pytest.fixture
@@ -116,10 +117,10 @@ def _playlist(target: str) -> bytes:
 def test_what_does_not_begin_like_a_medium_of_ours_never_reaches_a_parser(
     content: bytes, written: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def no_process(*_order: object, **_options: object) -> None:
+    def no_process(*_order: object) -> None:
         raise AssertionError("a parser was started")
 
-    monkeypatch.setattr(media.subprocess, "run", no_process)
+    monkeypatch.setattr(verifiers, "examine", no_process)
     written.write_bytes(content)
     assert verify(written, "video", LIMITS) == Invalid("not_media")
     assert sniff(content[: media.HEAD_BYTES]) is None
@@ -232,14 +233,22 @@ def test_a_parser_that_needs_too_much_memory_ends_alone(written: Path) -> None:
     )
 
 
-def test_a_parser_that_takes_too_long_is_killed(mp4: Path) -> None:
-    assert verify(mp4, "video", dataclasses.replace(LIMITS, wall_s=0.01)) == Invalid("verifier_timeout")
+def test_a_parser_that_takes_too_long_is_killed_and_the_next_file_is_decoded(
+    mp4: Path, written: Path
+) -> None:
+    _write_many_boxes(written)
+    assert verify(written, "video", dataclasses.replace(LIMITS, wall_s=0.2)) == Invalid("verifier_timeout")
+    assert isinstance(verify(mp4, "video", LIMITS), Verified)
 
 
 def test_a_parser_that_burns_its_processor_time_is_killed(written: Path) -> None:
-    boxes = b"\x00\x00\x00\x08free" * 4_000_000
-    written.write_bytes(b"\x00\x00\x00\x10ftypisom\x00\x00\x00\x00" + boxes)
+    _write_many_boxes(written)
     assert verify(written, "video", dataclasses.replace(LIMITS, cpu_s=1)) == Invalid("verifier_killed")
+
+
+def _write_many_boxes(path: Path) -> None:
+    boxes = b"\x00\x00\x00\x08free" * 4_000_000
+    path.write_bytes(b"\x00\x00\x00\x10ftypisom\x00\x00\x00\x00" + boxes)
 
 
 # --- the walls around the parser -------------------------------------------------------------------
@@ -251,9 +260,9 @@ def test_even_the_playlist_demuxer_itself_could_open_neither_file_nor_socket(
     for target in (mp4.as_uri(), str(mp4), loopback.url("/segment.ts")):
         written.write_bytes(_playlist(target))
         for parser in ("hls", "concat"):
-            assert _verifier_report(written, parser) == {"invalid": "undecodable"}
+            assert _verifier_report(written, parser) == Invalid("undecodable")
     written.write_bytes(f"ffconcat version 1.0\nfile '{mp4}'\n".encode())
-    assert _verifier_report(written, "concat") == {"invalid": "undecodable"}
+    assert _verifier_report(written, "concat") == Invalid("undecodable")
     assert loopback.requests == []
 
 
@@ -282,24 +291,116 @@ def test_before_the_first_byte_is_parsed_the_process_has_lost_files_sockets_and_
     assert outcomes == ["OSError", "OSError", "BlockingIOError", "ValueError", "PermissionError"]
 
 
+@pytest.mark.skipif(not Path("/proc/self/fd").exists(), reason="the system does not list descriptors")
+def test_a_child_holds_its_file_its_report_and_nothing_else(tmp_path: Path) -> None:
+    outcome = _in_verifier(
+        f"""
+        import os, socket
+
+        ours, theirs = socket.socketpair()
+        file = os.open({os.devnull!r}, os.O_RDONLY)
+        report = os.open({str(tmp_path / "report")!r}, os.O_WRONLY | os.O_CREAT)
+        order = dict(kind="image", parser="PNG", max_pixels=1, max_duration_ms=1, cpu_s=5, memory_bytes=2**30)
+
+        def held(*_):
+            return [os.path.basename(os.readlink(f"/proc/self/fd/{{number}}")) for number in (0, 1)], [
+                number for number in range(3, 100) if os.path.exists(f"/proc/self/fd/{{number}}")
+            ]
+
+        verifier.lock_in = lambda _: None
+        verifier.report_on = held
+        child = os.fork()
+        if not child:
+            verifier.examine(order, file, report)
+        os.waitpid(child, 0)
+        print([open({str(tmp_path / "report")!r}).read()])
+        """
+    )
+    assert outcome == ['[["null", "report"], []]\n']
+
+
 def test_the_parser_imports_neither_django_nor_anything_of_ours() -> None:
     imported = _in_verifier("import sys; print(sorted({name.split('.')[0] for name in sys.modules}))")
     assert {"av", "PIL"} <= set(imported)
     assert not {"django", "dispatch", "config", "catalog", "requests"} & set(imported)
 
 
-def test_the_parser_sees_nothing_of_our_environment(mp4: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_parser_sees_nothing_of_our_environment(
+    mp4: Path, fresh: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
     seen: dict[str, object] = {}
-    really_run = subprocess.run
+    really_start = subprocess.Popen
 
-    def run(order: list[str], **options: object) -> object:
+    def start(order: list[str], **options: object) -> object:
         seen.update(options)
-        return really_run(order, **options)  # type: ignore[call-overload]
+        return really_start(order, **options)  # type: ignore[call-overload]
 
     monkeypatch.setenv("FRAMEYARD_MASTER_KEYS", "canary")
-    monkeypatch.setattr(media.subprocess, "run", run)
+    monkeypatch.setattr(verifiers.subprocess, "Popen", start)
     assert isinstance(verify(mp4, "video", LIMITS), Verified)
     assert (seen["env"], seen["cwd"]) == ({}, "/")
+
+
+# --- the process that stands ready ------------------------------------------------------------------
+
+
+@pytest.fixture
+def fresh(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """No verifier stands ready yet, and none is left behind."""
+    idle = verifiers._Idle()
+    monkeypatch.setattr(verifiers, "_idle", [idle])
+    yield
+    idle.end_those_idle_for(0)
+
+
+def test_one_process_serves_file_after_file_and_a_lost_one_is_replaced(mp4: Path, fresh: None) -> None:
+    assert isinstance(verify(mp4, "video", LIMITS), Verified)
+    first = _standing_ready()
+    assert isinstance(verify(mp4, "video", LIMITS), Verified)
+    assert _standing_ready() is first
+    assert first.files == 2
+    first._process.kill()
+    assert isinstance(verify(mp4, "video", LIMITS), Verified)
+    assert _standing_ready() is not first
+
+
+def test_a_process_ends_after_so_many_files_and_when_it_was_idle_for_long(
+    mp4: Path, fresh: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    verify(mp4, "video", LIMITS)
+    first = _standing_ready()
+    verifiers._idle[0].end_those_idle_for(3600)
+    assert _standing_ready() is first
+    monkeypatch.setattr(verifiers, "_FILES", 2)
+    verify(mp4, "video", LIMITS)
+    assert first._process.returncode is not None
+    verify(mp4, "video", LIMITS)
+    second = _standing_ready()
+    verifiers._idle[0].end_those_idle_for(0)
+    assert second._process.returncode is not None
+
+
+def test_a_forked_process_starts_verifiers_of_its_own(mp4: Path, fresh: None) -> None:
+    verify(mp4, "video", LIMITS)
+    child = os.fork()
+    if not child:
+        os._exit(len(verifiers._idle[0]._waiting))
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+
+
+def test_a_verifier_that_can_not_be_started_says_nothing_about_the_file(
+    mp4: Path, tmp_path: Path, fresh: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    broken = tmp_path / "broken.py"
+    broken.write_text("raise SystemExit(3)")
+    monkeypatch.setattr(verifiers, "PROGRAM", broken)
+    with pytest.raises(OSError):
+        verify(mp4, "video", LIMITS)
+
+
+def _standing_ready() -> verifiers.Verifier:
+    (waiting,) = verifiers._idle[0]._waiting
+    return waiting
 
 
 @pytest.mark.parametrize(
@@ -314,21 +415,22 @@ def test_the_parser_sees_nothing_of_our_environment(mp4: Path, monkeypatch: pyte
     ],
 )
 def test_a_report_that_makes_no_sense_proves_nothing(
-    report: bytes, mp4: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    report: bytes, mp4: Path, tmp_path: Path, fresh: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     impostor = tmp_path / "impostor.py"
-    impostor.write_text(f"import sys; sys.stdout.buffer.write({report!r})")
-    monkeypatch.setattr(media, "_VERIFIER", impostor)
+    impostor.write_text(
+        "import os, socket\n"
+        "orders = socket.socket(fileno=0)\n"
+        "_, (_, report), *_ = socket.recv_fds(orders, 65_536, 2)\n"
+        f"os.write(report, {report!r})\n"
+        "orders.sendall(b'0')\n"
+    )
+    monkeypatch.setattr(verifiers, "PROGRAM", impostor)
     assert isinstance(verify(mp4, "video", LIMITS), Invalid)
 
 
 def _verifier_report(path: Path, parser: str) -> object:
-    order = json.dumps({"kind": "video", "parser": parser, **dataclasses.asdict(LIMITS)})
-    with path.open("rb") as file:
-        ended = subprocess.run(
-            [sys.executable, "-I", VERIFIER, order], stdin=file, capture_output=True, check=True
-        )
-    return json.loads(ended.stdout)
+    return media._run_verifier(path, media.Sniffed("video", "video/mp4", parser), LIMITS)
 
 
 def _in_verifier(program: str) -> list[object]:
