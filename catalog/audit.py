@@ -18,25 +18,26 @@ class Actor:
     request_id: str = ""
 
 
-def record(
-    actor: str,
-    source: str,
-    action: str,
-    subject: str,
-    before: Mapping[str, Any] | None,
-    after: Mapping[str, Any] | None,
-    now: datetime,
-    request_id: str = "",
-) -> AuditEntry:
-    """Writes one entry. `subject` is `kind:public id`; the values are plain JSON and never a secret
-    (of a credential: its reference and last four characters)."""
+@dataclass(frozen=True, slots=True)
+class Change:
+    """`subject` is `kind:public id`; the values are plain JSON and never a secret (of a credential: its
+    reference and last four characters)."""
+
+    action: str
+    subject: str
+    before: Mapping[str, Any] | None = None
+    after: Mapping[str, Any] | None = None
+
+
+def record(actor: Actor, change: Change, now: datetime) -> AuditEntry:
+    """Writes one entry."""
     return AuditEntry.objects.create(
         at=now,
-        actor=actor,
-        source=source,
-        action=action,
-        subject=subject,
-        before=before,
-        after=after,
-        request_id=request_id,
+        actor=actor.name,
+        source=actor.source,
+        request_id=actor.request_id,
+        action=change.action,
+        subject=change.subject,
+        before=change.before,
+        after=change.after,
     )

@@ -5,7 +5,7 @@ from datetime import datetime
 from django.db import transaction
 
 from billing.models import CostRuleVersion
-from catalog.audit import Actor, record
+from catalog.audit import Actor, Change, record
 from catalog.revision import bump_revision, lock_revision
 
 
@@ -20,14 +20,11 @@ def cancel_price(version: CostRuleVersion, *, actor: Actor, now: datetime) -> bo
         rule=version.rule_id, cancelled_at=None, effective_to=version.effective_from
     )
     former.update(effective_to=version.effective_to)
-    record(
-        actor.name,
-        actor.source,
+    change = Change(
         "cancel price",
         f"supply:{version.rule.supply.public_id}",
-        {"version": version.number, "from": version.effective_from.isoformat()},
-        None,
-        now,
+        before={"version": version.number, "from": version.effective_from.isoformat()},
     )
+    record(actor, change, now)
     bump_revision()
     return True

@@ -7,7 +7,7 @@ from django.db import transaction
 from billing import ledger
 from billing.models import CreditEntry, Customer
 from billing.money import written
-from catalog.audit import Actor, record
+from catalog.audit import Actor, Change, record
 
 
 @transaction.atomic
@@ -17,5 +17,5 @@ def credit_customer(
     """In the customer's currency. Raises ValueError for an amount that is not positive."""
     entry = ledger.deposit(customer, amount_micros, note, now)
     after = {"deposit": written(amount_micros), "currency": customer.currency, "note": note}
-    record(actor.name, actor.source, "deposit credit", f"customer:{customer.public_id}", None, after, now)
+    record(actor, Change("deposit credit", f"customer:{customer.public_id}", after=after), now)
     return entry

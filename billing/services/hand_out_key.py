@@ -7,7 +7,7 @@ from django.db import transaction
 from billing.keys import NewKey
 from billing.models import ApiKey, Customer
 from billing.services.issue_key import issue_key
-from catalog.audit import Actor, record
+from catalog.audit import Actor, Change, record
 
 
 @transaction.atomic
@@ -18,5 +18,5 @@ def hand_out_key(
     key can have."""
     row, key = issue_key(customer, name=name, scopes=scopes)
     after = {"customer": customer.name, "key": str(row), "name": name, "scopes": list(scopes)}
-    record(actor.name, actor.source, "issue api key", f"api_key:{row.public_id}", None, after, now)
+    record(actor, Change("issue api key", f"api_key:{row.public_id}", after=after), now)
     return row, key

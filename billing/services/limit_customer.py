@@ -9,7 +9,7 @@ from django.db import transaction
 
 from billing.models import Customer, CustomerGroup
 from billing.priorities import parse_priorities
-from catalog.audit import Actor, record
+from catalog.audit import Actor, Change, record
 from catalog.exceptions import CatalogueError
 from catalog.revision import expect_revision
 
@@ -64,7 +64,7 @@ def limit_customer(
     row.active, row.project_priorities = wished.active, wished.priorities
     row.save(update_fields=["max_in_flight", "max_queued", "weight", "group", "active", "project_priorities"])
     subject = f"customer:{row.public_id}"
-    record(actor.name, actor.source, "limit customer", subject, *_changed(before, wished), now)
+    record(actor, Change("limit customer", subject, *_changed(before, wished)), now)
     return True
 
 

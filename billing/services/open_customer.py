@@ -6,7 +6,7 @@ from django.db import transaction
 
 from billing.models import Customer
 from billing.services.create_customer import create_customer
-from catalog.audit import Actor, record
+from catalog.audit import Actor, Change, record
 from catalog.currency import is_currency
 from catalog.exceptions import CatalogueError
 
@@ -23,5 +23,5 @@ def open_customer(name: str, group: str, currency: str, *, actor: Actor, now: da
         raise CatalogueError("currency", f"{currency!r} is not a three-letter code such as USD")
     customer = create_customer(name, now, group=group, currency=currency)
     after = {"name": name, "group": group, "currency": currency}
-    record(actor.name, actor.source, "create customer", f"customer:{customer.public_id}", None, after, now)
+    record(actor, Change("create customer", f"customer:{customer.public_id}", after=after), now)
     return customer

@@ -8,7 +8,7 @@ from django.db import transaction
 
 from billing.models import CostRule, CostRuleVersion
 from billing.repository import add_version, price_in_force
-from catalog.audit import Actor, record
+from catalog.audit import Actor, Change, record
 from catalog.exceptions import CatalogueError
 from catalog.models import Supply
 from catalog.revision import bump_revision, lock_revision
@@ -29,7 +29,7 @@ def publish_price(
         _end(present, now)
     version = _published(supply, document, actor, now) if document else None
     before = dict(present.document) if present else None
-    record(actor.name, actor.source, "publish price", f"supply:{supply.public_id}", before, document, now)
+    record(actor, Change("publish price", f"supply:{supply.public_id}", before, document), now)
     bump_revision()
     return version
 

@@ -5,7 +5,7 @@ from datetime import datetime
 from django.db import transaction
 
 from billing.models import ApiKey
-from catalog.audit import Actor, record
+from catalog.audit import Actor, Change, record
 
 
 @transaction.atomic
@@ -14,5 +14,5 @@ def revoke_key(key: ApiKey, *, actor: Actor, now: datetime) -> bool:
     if not ApiKey.objects.filter(pk=key.pk, revoked_at=None).update(revoked_at=now):
         return False
     before = {"customer": key.customer.name, "key": str(key)}
-    record(actor.name, actor.source, "revoke api key", f"api_key:{key.public_id}", before, None, now)
+    record(actor, Change("revoke api key", f"api_key:{key.public_id}", before=before), now)
     return True

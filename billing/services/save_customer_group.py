@@ -5,7 +5,7 @@ from datetime import datetime
 from django.db import transaction
 
 from billing.models import CustomerGroup
-from catalog.audit import Actor, record
+from catalog.audit import Actor, Change, record
 from catalog.revision import bump_revision, lock_revision
 
 
@@ -20,8 +20,6 @@ def save_customer_group(slug: str, name: str, *, actor: Actor, now: datetime) ->
     row = row or CustomerGroup(slug=slug)
     row.name = name
     row.save()
-    record(
-        actor.name, actor.source, "save customer group", f"customer_group:{slug}", before, {"name": name}, now
-    )
+    record(actor, Change("save customer group", f"customer_group:{slug}", before, {"name": name}), now)
     bump_revision()
     return row

@@ -9,7 +9,7 @@ from django.db import transaction
 from billing.models import CostRule, CostRuleVersion
 from billing.pricing import parse_price
 from billing.repository import add_version
-from catalog.audit import Actor, record
+from catalog.audit import Actor, Change, record
 from catalog.exceptions import CatalogueError
 from catalog.models import Supply
 from catalog.revision import bump_revision, lock_revision
@@ -41,9 +41,7 @@ def schedule_price(
         former.effective_to = start
         former.save(update_fields=["effective_to"])
     version = add_version(rule, document, start=start, end=None, by=actor.name, now=now)
-    record(
-        actor.name, actor.source, "schedule price", f"supply:{supply.public_id}", None, _told(version), now
-    )
+    record(actor, Change("schedule price", f"supply:{supply.public_id}", after=_told(version)), now)
     bump_revision()
     return version
 

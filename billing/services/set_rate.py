@@ -7,7 +7,7 @@ from django.db import transaction
 
 from billing.models import CurrencyRateVersion
 from billing.repository import rates_in_force
-from catalog.audit import Actor, record
+from catalog.audit import Actor, Change, record
 from catalog.exceptions import CatalogueError
 from catalog.revision import bump_revision, lock_revision
 
@@ -31,6 +31,6 @@ def set_rate(
         {"rate": format(row.rate.normalize(), "f")} if row else None for row in (present, version)
     )
     subject = f"rate:{from_currency}-{to_currency}"
-    record(actor.name, actor.source, "set rate", subject, before, after, now)
+    record(actor, Change("set rate", subject, before, after), now)
     bump_revision()
     return version

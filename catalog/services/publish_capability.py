@@ -6,7 +6,7 @@ from typing import Any
 
 from django.db import transaction
 
-from catalog.audit import Actor, record
+from catalog.audit import Actor, Change, record
 from catalog.exceptions import CatalogueError
 from catalog.hashing import document_hash
 from catalog.models import CapabilityVersion, Supply
@@ -32,7 +32,7 @@ def publish_capability(
     version = _published(supply, label, document, actor, now)
     before = {"label": present.label, "document": present.document} if present else None
     after = {"label": label, "document": document}
-    record(actor.name, actor.source, "publish capability", f"supply:{supply.public_id}", before, after, now)
+    record(actor, Change("publish capability", f"supply:{supply.public_id}", before, after), now)
     bump_revision()
     return version
 

@@ -4,7 +4,7 @@ from datetime import datetime
 
 from django.db import transaction
 
-from catalog.audit import Actor, record
+from catalog.audit import Actor, Change, record
 from catalog.credentials import reseal_credential
 from catalog.models import Channel
 
@@ -17,5 +17,5 @@ def reseal_credentials(*, actor: Actor, now: datetime) -> int:
         Channel.objects.bulk_update(resealed, ["credential"])
         for channel in resealed:
             subject = f"channel:{channel.public_id}"
-            record(actor.name, actor.source, "reseal credential", subject, None, None, now)
+            record(actor, Change("reseal credential", subject), now)
     return len(resealed)

@@ -6,7 +6,7 @@ from typing import Any
 
 from django.db import transaction
 
-from catalog.audit import Actor, record
+from catalog.audit import Actor, Change, record
 from catalog.credentials import Credential, store_credential
 from catalog.endpoints import EndpointError, normalized_endpoint
 from catalog.exceptions import CatalogueError
@@ -39,7 +39,7 @@ def save_channel(
     if credential:
         store_credential(row, credential)
     row.save()
-    record(actor.name, actor.source, "save channel", f"channel:{row.public_id}", before, _audited(row), now)
+    record(actor, Change("save channel", f"channel:{row.public_id}", before, _audited(row)), now)
     bump_revision()
     return row
 

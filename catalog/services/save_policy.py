@@ -6,7 +6,7 @@ from typing import Any
 
 from django.db import transaction
 
-from catalog.audit import Actor, record
+from catalog.audit import Actor, Change, record
 from catalog.exceptions import CatalogueError
 from catalog.facts import policy_parameters
 from catalog.models import DispatchPolicy
@@ -38,7 +38,7 @@ def save_policy(name: str, parameters: Mapping[str, Any], *, actor: Actor, now: 
     )
     before = {"version": present.version, "parameters": present.parameters} if present else None
     after = {"name": policy_name(row), "parameters": complete}
-    record(actor.name, actor.source, "save policy", f"policy:{row.public_id}", before, after, now)
+    record(actor, Change("save policy", f"policy:{row.public_id}", before, after), now)
     bump_revision()
     return row
 

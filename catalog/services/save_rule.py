@@ -5,7 +5,7 @@ from datetime import datetime
 
 from django.db import transaction
 
-from catalog.audit import Actor, record
+from catalog.audit import Actor, Change, record
 from catalog.exceptions import CatalogueError
 from catalog.facts import RuleFacts
 from catalog.models import DegradationRule, PublicModel
@@ -31,7 +31,7 @@ def save_rule(facts: RuleFacts, *, actor: Actor, now: datetime) -> DegradationRu
     row.save()
     audited = asdict(before) if before else None
     after = asdict(facts) | {"withdrawn_models": _withdraw_models(row, actor, now)}
-    record(actor.name, actor.source, "save rule", f"rule:{row.public_id}", audited, after, now)
+    record(actor, Change("save rule", f"rule:{row.public_id}", audited, after), now)
     bump_revision()
     return row
 
@@ -49,7 +49,7 @@ def _withdraw_models(row: DegradationRule, actor: Actor, now: datetime) -> list[
     PublicModel.objects.filter(slug__in=ids).update(enabled=False, published=False)
     after = {"enabled": False, "published": False, "because_of_rule": row.slug}
     for public_id in ids.values():
-        record(actor.name, actor.source, "withdraw model", f"model:{public_id}", None, after, now)
+        record(actor, Change("withdraw model", f"model:{public_id}", after=after), now)
     return list(ids)
 
 

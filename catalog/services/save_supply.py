@@ -5,7 +5,7 @@ from datetime import date, datetime
 
 from django.db import transaction
 
-from catalog.audit import Actor, record
+from catalog.audit import Actor, Change, record
 from catalog.exceptions import CatalogueError
 from catalog.facts import SupplyFacts
 from catalog.models import Channel, Supply
@@ -36,7 +36,7 @@ def save_supply(facts: SupplyFacts, *, expected_revision: int | None, actor: Act
     row = _changed(row, facts) if row else _new(facts)
     row.save()
     audited = asdict(before) if before else None
-    record(actor.name, actor.source, "save supply", f"supply:{row.public_id}", audited, asdict(facts), now)
+    record(actor, Change("save supply", f"supply:{row.public_id}", audited, asdict(facts)), now)
     bump_revision()
     return row
 

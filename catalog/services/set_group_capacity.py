@@ -4,7 +4,7 @@ from datetime import datetime
 
 from django.db import transaction
 
-from catalog.audit import Actor, record
+from catalog.audit import Actor, Change, record
 from catalog.models import CapacityGroup
 from catalog.revision import bump_revision, lock_revision
 
@@ -23,14 +23,6 @@ def set_group_capacity(
     group.capacity = capacity
     group.save()
     after = {"endpoint": endpoint, "account": account, "capacity": capacity}
-    record(
-        actor.name,
-        actor.source,
-        "set group capacity",
-        f"capacity_group:{group.public_id}",
-        before,
-        after,
-        now,
-    )
+    record(actor, Change("set group capacity", f"capacity_group:{group.public_id}", before, after), now)
     bump_revision()
     return group

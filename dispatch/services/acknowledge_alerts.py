@@ -6,7 +6,7 @@ from typing import Final
 
 from django.db import transaction
 
-from catalog.audit import Actor, record
+from catalog.audit import Actor, Change, record
 from health.alerts import acknowledge
 from health.models import Alert, Severity
 
@@ -36,6 +36,6 @@ def acknowledge_alerts(
     for alert in alerts:
         if acknowledge(alert.pk, actor.name, note, now):
             subject = f"alert:{alert.public_id}"
-            record(actor.name, actor.source, "acknowledge alert", subject, None, {"note": note}, now)
+            record(actor, Change("acknowledge alert", subject, after={"note": note}), now)
             done += 1
     return done, len(alerts) - done

@@ -5,7 +5,7 @@ from datetime import datetime
 
 from django.db import transaction
 
-from catalog.audit import Actor, record
+from catalog.audit import Actor, Change, record
 from catalog.models import CapacityGroup, Channel, Supply
 from catalog.repository import channel_facts, supply_facts
 from catalog.services.save_channel import save_channel
@@ -29,7 +29,7 @@ def change_limit(
         raise StaleLimit(before)
     _save(row, limit, actor, now)
     after = {"limit": limit, "reason": reason.strip()}
-    record(actor.name, actor.source, "change limit", subject_of(row), {"limit": before}, after, now)
+    record(actor, Change("change limit", subject_of(row), {"limit": before}, after), now)
 
 
 class StaleLimit(Exception):

@@ -7,7 +7,7 @@ from django.contrib.auth.models import Group, User
 from django.contrib.sessions.models import Session
 from django.db import transaction
 
-from catalog.audit import Actor, record
+from catalog.audit import Actor, Change, record
 
 ADMIN = "admin"
 
@@ -31,15 +31,13 @@ def change_roles(user: User, wished: Collection[str], *, actor: Actor, now: date
         raise LastAdmin
     user.groups.set(Group.objects.filter(name__in=wished))
     ended = end_sessions(user, now)
-    record(
-        actor.name,
-        actor.source,
+    change = Change(
         "change roles",
         f"user:{user.get_username()}",
         {"roles": sorted(before)},
         {"roles": sorted(wished), "sessions_ended": ended},
-        now,
     )
+    record(actor, change, now)
     return ended
 
 

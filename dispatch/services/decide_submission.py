@@ -9,7 +9,7 @@ from datetime import datetime
 from django.conf import settings
 from django.db import transaction
 
-from catalog import audit
+from catalog.audit import Actor, Change, record
 from catalog.providers.registry import adapter_for
 from catalog.providers.types import Accepted, JobStatus, PollFailure, PollResult
 from catalog.vault import VaultError
@@ -35,7 +35,7 @@ A = AttemptState
 
 
 def provider_has_it(
-    attempt_id: int, provider_job_id: str, actor: audit.Actor, clock: Callable[[], datetime]
+    attempt_id: int, provider_job_id: str, actor: Actor, clock: Callable[[], datetime]
 ) -> None:
     """The attempt goes on under `provider_job_id`, once the provider has confirmed that it knows it.
 
@@ -63,7 +63,7 @@ def provider_has_it(
         _record(attempt, "exists", {"provider_job_id": provider_job_id}, actor, now)
 
 
-def provider_does_not_have_it(attempt_id: int, note: str, actor: audit.Actor, now: datetime) -> None:
+def provider_does_not_have_it(attempt_id: int, note: str, actor: Actor, now: datetime) -> None:
     """The attempt failed as not created: its slot is free, and the one switch may follow.
 
     Raises DecisionNeedsEvidence without a note, SenderNotEnded while it may still be sent, AlreadyDecided,
@@ -77,7 +77,7 @@ def provider_does_not_have_it(attempt_id: int, note: str, actor: audit.Actor, no
         _record(attempt, "does not exist", {"note": note}, actor, now)
 
 
-def cannot_be_found_out(attempt_id: int, reason: str, actor: audit.Actor, now: datetime) -> bool:
+def cannot_be_found_out(attempt_id: int, reason: str, actor: Actor, now: datetime) -> bool:
     """The attempt is given up before its deadline: the job fails, the slot stays taken in quarantine, and
     the cost is booked as our loss. Raises as `provider_does_not_have_it`.
 
@@ -103,13 +103,13 @@ def needs_second_person(attempt: Attempt) -> bool:
     return attempt.quote_micros > settings.GIVE_UP_ALONE_UP_TO_MICROS
 
 
-def _propose(attempt: Attempt, reason: str, actor: audit.Actor, now: datetime) -> None:
+def _propose(attempt: Attempt, reason: str, actor: Actor, now: datetime) -> None:
     proposal = {"operator": actor.name, "reason": reason[:500], "at": now}
     GivingUp.objects.update_or_create(attempt=attempt, defaults=proposal)
     DeskClaim.objects.filter(attempt=attempt).delete()
-    after = {"reason": reason, "quote_micros": attempt.quote_micros}
+    after = {"reason": reason, "quote_micros": attempt.quote_micros, "currency": attempt.quote_currency}
     subject = f"attempt:{attempt.public_id}"
-    audit.record(actor.name, actor.source, "propose to give up", subject, None, after, now)
+    record(actor, Change("propose to give up", subject, after=after), now)
 
 
 def query_provider(attempt: Attempt, provider_job_id: str) -> PollResult:
@@ -131,7 +131,7 @@ def _uncertain(attempt_id: int) -> Attempt:
     return attempt
 
 
-def _lock_for_decision(attempt_id: int, actor: audit.Actor, now: datetime) -> Attempt:
+def _lock_for_decision(attempt_id: int, actor: Actor, now: datetime) -> Attempt:
     """The provider's own answer may have come while the form was open, or somebody else took it."""
     lock_job_of(attempt_id)
     attempt = _uncertain(attempt_id)
@@ -167,15 +167,11 @@ def refuse_empty(value: str, field: str) -> None:
         raise DecisionNeedsEvidence("Say what this decision rests on.", field)
 
 
-def _record(
-    attempt: Attempt, decision: str, evidence: dict[str, str], actor: audit.Actor, now: datetime
-) -> None:
-    audit.record(
-        actor.name,
-        actor.source,
+def _record(attempt: Attempt, decision: str, evidence: dict[str, str], actor: Actor, now: datetime) -> None:
+    change = Change(
         "decide submission",
         f"attempt:{attempt.public_id}",
         {"state": A.SUBMISSION_UNCERTAIN.value},
         {"decision": decision, **evidence},
-        now,
     )
+    record(actor, change, now)

@@ -5,7 +5,7 @@ from datetime import datetime
 
 from django.db import transaction
 
-from catalog.audit import Actor, record
+from catalog.audit import Actor, Change, record
 from catalog.models import AdminState, Channel
 from catalog.repository import channel_facts
 from catalog.revision import lock_revision
@@ -32,7 +32,7 @@ def end_maintenance(maintenance_id: int, *, actor: Actor, now: datetime) -> bool
     enable(Subject.CHANNEL, channel.pk, actor, "end of maintenance", now)
     maintenance_over(channel.slug, f"{actor.name} ended it", now)
     after = {"maintenance": maintenance.public_id, "then": "probing"}
-    record(actor.name, actor.source, "end maintenance", f"channel:{channel.public_id}", None, after, now)
+    record(actor, Change("end maintenance", f"channel:{channel.public_id}", after=after), now)
     return True
 
 

@@ -12,13 +12,13 @@ from django.db import transaction
 from django.db.models import F, Model, QuerySet
 from django.db.models.functions import Least
 
-from catalog import audit
+from catalog.audit import Actor, Change, record
 from dispatch.lifecycle import FINAL_JOB_STATES
 from dispatch.models import Attempt, Bell, CapacityLease, Job, WorkerBeat
 from health.models import AlertDelivery
 
 logger = logging.getLogger(__name__)
-ACTOR = audit.Actor("clock", "pulse")
+ACTOR = Actor("clock", "pulse")
 
 
 def follow_clock(by: timedelta, now: datetime) -> int:
@@ -29,15 +29,12 @@ def follow_clock(by: timedelta, now: datetime) -> int:
             for rows, field in _appointments()
         )
         _end_the_future(now)
-        audit.record(
-            ACTOR.name,
-            ACTOR.source,
+        change = Change(
             "follow clock",
             "installation:clock",
-            None,
-            {"put_back_s": round(by.total_seconds()), "appointments": moved},
-            now,
+            after={"put_back_s": round(by.total_seconds()), "appointments": moved},
         )
+        record(ACTOR, change, now)
     logger.warning("The clock was put back; appointments were brought forward", extra={"count": moved})
     return moved
 

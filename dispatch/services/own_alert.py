@@ -4,7 +4,7 @@ from datetime import datetime
 
 from django.db import transaction
 
-from catalog.audit import Actor, record
+from catalog.audit import Actor, Change, record
 from health.models import Alert
 
 _NOBODY = {"acknowledged_at": None, "acknowledged_by": "", "note": ""}
@@ -40,4 +40,4 @@ def note_on_alert(alert_id: int, note: str, *, actor: Actor, now: datetime) -> N
 
 def _record(alert: Alert, action: str, after: dict[str, str] | None, actor: Actor, now: datetime) -> None:
     before = {"by": alert.acknowledged_by, "note": alert.note} if alert.acknowledged_at else None
-    record(actor.name, actor.source, action, f"alert:{alert.public_id}", before, after, now)
+    record(actor, Change(action, f"alert:{alert.public_id}", before, after), now)

@@ -5,7 +5,7 @@ from datetime import datetime
 
 from django.db import transaction
 
-from catalog.audit import Actor, record
+from catalog.audit import Actor, Change, record
 from catalog.models import PublicModel
 from catalog.revision import bump_revision, expect_revision, lock_revision
 from dispatch.gate_evidence import gather
@@ -67,9 +67,7 @@ def _open(row: PublicModel, actor: Actor, now: datetime) -> None:
     row.published_revision = row.revision
     row.save(update_fields=["enabled", "published", "published_revision", "updated_at"])
     RefusedMeanwhile.objects.filter(public_model=row).delete()
-    record(
-        actor.name, actor.source, "publish model", f"model:{row.public_id}", before, _publication(row), now
-    )
+    record(actor, Change("publish model", f"model:{row.public_id}", before, _publication(row)), now)
     begin_publication_watch(row, served_before, actor.name, now)
     bump_revision()
     wake_dispatcher()  # for what waited for it

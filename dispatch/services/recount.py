@@ -8,7 +8,7 @@ from datetime import datetime
 from django.db import transaction
 from django.db.models import Count, Exists, OuterRef, Q
 
-from catalog import audit
+from catalog.audit import Actor, Change, record
 from catalog.models import CapacityGroup, Channel, Supply
 from dispatch import capacity
 from dispatch.capacity import Kind, SlotChange, Subject
@@ -17,6 +17,7 @@ from dispatch.models import Attempt, CapacityLease, LeaseState, Occupancy
 from dispatch.repository import lock_job_of
 from dispatch.services import raise_alerts
 
+RECOUNT = Actor("recount", "reconciler")
 _OCCUPYING = CONFIRMED_STATES | UNKNOWN_STATES
 _ROWS = {Kind.GROUP: CapacityGroup, Kind.CHANNEL: Channel, Kind.SUPPLY: Supply}
 _LEASE_COLUMNS = {Kind.GROUP: "group_id", Kind.CHANNEL: "channel_id", Kind.SUPPLY: "supply_id"}
@@ -127,4 +128,4 @@ def _named(subject: Subject) -> str:
 
 def _tell(subject: str, before: Mapping[str, object], after: Mapping[str, object], now: datetime) -> None:
     raise_alerts.lease_drift(subject, stored=before, counted=after, now=now)
-    audit.record("recount", "reconciler", "correct slots", subject, before, after, now)
+    record(RECOUNT, Change("correct slots", subject, before, after), now)

@@ -4,9 +4,10 @@ from datetime import datetime
 
 from django.db import connection, transaction
 
-from catalog import audit
+from catalog.audit import Change, record
 from dispatch import queue
 from dispatch.services import raise_alerts
+from dispatch.services.recount import RECOUNT
 
 # By an index, and without a lock: what differs here may have moved meanwhile, and is counted again under one.
 _DIFFERING = """
@@ -55,5 +56,5 @@ def _right_line(line: int, now: datetime) -> str:
             return ""
         subject = f"customer:{customer}"
         raise_alerts.queue_drift(subject, service_class, stored=before, counted=after, now=now)
-        audit.record("recount", "reconciler", "correct queue", subject, before, after, now)
+        record(RECOUNT, Change("correct queue", subject, before, after), now)
     return subject

@@ -7,7 +7,7 @@ from typing import Any
 from django.db import transaction
 
 from billing.money import micros_of
-from catalog.audit import Actor, record
+from catalog.audit import Actor, Change, record
 from catalog.exceptions import CatalogueError
 from catalog.facts import BindingFacts, ModelFacts, in_order, plain
 from catalog.models import (
@@ -47,7 +47,7 @@ def save_model(
     _bind(row, facts.bindings)
     _keep_revision(row, facts, policy, note, actor, now)
     audited = plain(before) if before else None
-    record(actor.name, actor.source, "save model", f"model:{row.public_id}", audited, plain(facts), now)
+    record(actor, Change("save model", f"model:{row.public_id}", audited, plain(facts)), now)
     bump_revision()
     return row
 

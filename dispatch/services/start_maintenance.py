@@ -6,7 +6,7 @@ from datetime import datetime
 
 from django.db import transaction
 
-from catalog.audit import Actor, record
+from catalog.audit import Actor, Change, record
 from catalog.models import AdminState, Channel
 from catalog.repository import channel_facts
 from catalog.revision import lock_revision
@@ -59,5 +59,5 @@ def _started(channel: Channel, wanted: Wanted, last: list[str], actor: Actor, no
         "reason": reason,
         "last_supply_of": last,
     }
-    record(actor.name, actor.source, "start maintenance", f"channel:{channel.public_id}", None, after, now)
+    record(actor, Change("start maintenance", f"channel:{channel.public_id}", after=after), now)
     return maintenance

@@ -4,7 +4,7 @@ from datetime import datetime
 
 from django.db import transaction
 
-from catalog.audit import Actor, record
+from catalog.audit import Actor, Change, record
 from dispatch.errors import AlreadyFinished
 from dispatch.models import Job
 from dispatch.services.cancel import cancel
@@ -22,5 +22,5 @@ def stop_job(job: Job, reason: str, *, actor: Actor, now: datetime) -> bool:
     except AlreadyFinished:
         return False
     after = {"reason": reason}
-    record(actor.name, actor.source, "cancel job", f"job:{job.public_id}", {"state": job.state}, after, now)
+    record(actor, Change("cancel job", f"job:{job.public_id}", {"state": job.state}, after), now)
     return True

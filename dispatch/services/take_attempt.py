@@ -4,14 +4,14 @@ from datetime import datetime, timedelta
 
 from django.db import transaction
 
-from catalog import audit
+from catalog.audit import Actor, Change, record
 from dispatch.errors import TakenByAnother
 from dispatch.models import Attempt, DeskClaim
 
 TAKEN_FOR = timedelta(minutes=30)
 
 
-def take_attempt(attempt: Attempt, actor: audit.Actor, now: datetime, take_over: bool = False) -> DeskClaim:
+def take_attempt(attempt: Attempt, actor: Actor, now: datetime, take_over: bool = False) -> DeskClaim:
     """The claim. Raises TakenByAnother while somebody else holds it, unless `take_over` says to."""
     with transaction.atomic():
         claim = held_claim(attempt, now)
@@ -21,15 +21,8 @@ def take_attempt(attempt: Attempt, actor: audit.Actor, now: datetime, take_over:
         claim, _ = DeskClaim.objects.update_or_create(
             attempt=attempt, defaults={"operator": actor.name, "until_at": now + TAKEN_FOR}
         )
-        audit.record(
-            actor.name,
-            actor.source,
-            "take attempt",
-            f"attempt:{attempt.public_id}",
-            before,
-            {"operator": actor.name},
-            now,
-        )
+        change = Change("take attempt", f"attempt:{attempt.public_id}", before, {"operator": actor.name})
+        record(actor, change, now)
     return claim
 
 

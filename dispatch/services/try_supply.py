@@ -12,7 +12,7 @@ from django.db import transaction
 from django_q.tasks import async_task
 
 from billing.ledger import correct_cost
-from catalog.audit import Actor, record
+from catalog.audit import Actor, Change, record
 from catalog.providers.errors import AUTH, error_of
 from catalog.providers.redaction import redacted
 from catalog.providers.registry import adapter_for
@@ -163,4 +163,4 @@ def _book(trial: TrialCall, micros: int | None, now: datetime) -> None:
 
 
 def _record(trial: TrialCall, action: str, after: dict[str, Any], actor: Actor, now: datetime) -> None:
-    record(actor.name, actor.source, action, f"supply:{trial.supply.public_id}", None, after, now)
+    record(actor, Change(action, f"supply:{trial.supply.public_id}", after=after), now)

@@ -4,7 +4,7 @@ from datetime import datetime
 
 from django.db import transaction
 
-from catalog.audit import Actor, record
+from catalog.audit import Actor, Change, record
 from catalog.models import PublicModel
 from catalog.revision import bump_revision, lock_revision
 
@@ -20,6 +20,6 @@ def withdraw_model(model: PublicModel, *, actor: Actor, now: datetime, why: str 
     row.enabled = row.published = False
     row.save(update_fields=["enabled", "published", "updated_at"])
     after = {"enabled": False, "published": False, "why": why}
-    record(actor.name, actor.source, "withdraw model", f"model:{row.public_id}", before, after, now)
+    record(actor, Change("withdraw model", f"model:{row.public_id}", before, after), now)
     bump_revision()
     return row

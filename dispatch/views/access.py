@@ -10,7 +10,7 @@ from django.core.exceptions import PermissionDenied
 from django.http import HttpRequest, HttpResponse, HttpResponseBase
 from django.utils import timezone
 
-from catalog.audit import Actor, record
+from catalog.audit import Actor, Change, record
 
 ROLES: Final = ("viewer", "operator", "publisher", "finance", "admin")
 # The roles are Django groups. An admin may do everything, since he gives the roles out.
@@ -100,14 +100,6 @@ def refuse(request: HttpRequest, action: str) -> NoReturn:
 def _audit_refusal(request: HttpRequest, action: str) -> None:
     if request.method in _SAFE_METHODS:
         return
-    actor = actor_of(request)
-    record(
-        actor.name,
-        actor.source,
-        "refused change",
-        f"address:{request.path}"[:120],
-        None,
-        {"method": request.method, "needs": action},
-        timezone.now(),
-        actor.request_id,
-    )
+    refused = {"method": request.method, "needs": action}
+    change = Change("refused change", f"address:{request.path}"[:120], after=refused)
+    record(actor_of(request), change, timezone.now())

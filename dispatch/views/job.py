@@ -6,7 +6,7 @@ from django.shortcuts import render
 from django.utils import timezone
 from django.views.decorators.http import require_POST, require_safe
 
-from catalog.audit import record
+from catalog.audit import Change, record
 from dispatch.lifecycle import FINAL_JOB_STATES
 from dispatch.models import Asset, Job, ProviderEvent
 from dispatch.queries import job_story
@@ -14,7 +14,7 @@ from dispatch.queries.health_log import named
 from dispatch.queries.maintenances import maintenances_then
 from dispatch.queries.timeline import timeline
 from dispatch.queries.waiting_job import waiting_of
-from dispatch.views.access import requires
+from dispatch.views.access import actor_of, requires
 from dispatch.views.explanation import explained
 from dispatch.views.job_record import record_of
 from dispatch.views.model_choice import model_choice_of
@@ -34,15 +34,7 @@ def job(request: HttpRequest, job_id: str) -> HttpResponse:
 def content(request: HttpRequest, job_id: str) -> HttpResponse:
     """Shows what the customer wrote. It is personal data: that somebody looked is recorded."""
     job = _found(job_id)
-    record(
-        request.user.get_username(),
-        "console",
-        "show content",
-        f"job:{job.public_id}",
-        None,
-        None,
-        timezone.now(),
-    )
+    record(actor_of(request), Change("show content", f"job:{job.public_id}"), timezone.now())
     if is_beat(request):
         return render(request, "console/job.html#content", {"job": job, "content": job.request})
     return _job_page(request, job, content=job.request)

@@ -13,11 +13,11 @@ from django.utils.translation import gettext as _
 from django.views.decorators.http import require_POST, require_safe
 
 from billing.money import written
-from catalog.audit import record
+from catalog.audit import Change, record
 from dispatch.queries import job_filter, job_list
 from dispatch.queries.job_list import JobRow
 from dispatch.views import jobs as listed
-from dispatch.views.access import requires
+from dispatch.views.access import actor_of, requires
 from dispatch.views.bulk import SAMPLES, Bulk, bulk_token, confirmed_bulk, filter_of, moment_of, ticked_of
 from dispatch.views.exports import TIME_HEADS, Cell, both_times, csv_response
 from dispatch.views.zones import reporting_zone
@@ -88,8 +88,7 @@ def _page(request: HttpRequest, bulk: Bulk, status: int) -> HttpResponse:
 
 def _recorded(request: HttpRequest, told: dict[str, object]) -> None:
     """What leaves the console with customers' names in it is remembered."""
-    who = request.user.get_username()
-    record(who, "console", _ACTION, "installation:jobs", None, told, timezone.now())
+    record(actor_of(request), Change(_ACTION, "installation:jobs", after=told), timezone.now())
 
 
 def _exported(ids: Sequence[int]) -> Iterator[Sequence[Cell]]:

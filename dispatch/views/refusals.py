@@ -12,7 +12,7 @@ from django.utils import timezone
 from django.utils.translation import gettext as _
 from django.views.decorators.http import require_POST, require_safe
 
-from catalog.audit import record
+from catalog.audit import Change, record
 from dispatch.queries import cuts, refusal_list
 from dispatch.queries.cuts import Cursor
 from dispatch.services.answer_once import answer_once
@@ -94,8 +94,8 @@ def refusal_content(request: HttpRequest, refusal_id: str) -> HttpResponse:
     job = refusal_list.refused_job(row)
     if job is None:
         raise Http404
-    who, subject = request.user.get_username(), f"refusal:{row.public_id}"
-    record(who, "console", "show content", subject, None, {"job": job.public_id}, timezone.now())
+    seen = Change("show content", f"refusal:{row.public_id}", after={"job": job.public_id})
+    record(actor_of(request), seen, timezone.now())
     if is_beat(request):
         return render(
             request, "console/refusals/refusal.html#content", {"refusal": row, "content": job.request}

@@ -13,7 +13,7 @@ from django.utils import timezone
 from django.utils.translation import gettext as _
 from django.views.decorators.http import require_POST, require_safe
 
-from catalog.audit import Actor, record
+from catalog.audit import Actor, Change, record
 from catalog.providers.types import JobStatus, PollFailure
 from dispatch.decisions import Decision
 from dispatch.errors import (
@@ -84,7 +84,7 @@ def query(request: HttpRequest, attempt_id: str) -> HttpResponse:
     answer = _asked(attempt, task, now)
     who = _actor(request)
     told = {"task": task, "answer": answer["code"]}
-    record(who.name, who.source, "query provider", f"attempt:{attempt_id}", None, told, now)
+    record(who, Change("query provider", f"attempt:{attempt_id}", after=told), now)
     return _again(request, attempt_id, {"answer": answer, "task": task}, 200)
 
 

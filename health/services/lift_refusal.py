@@ -4,12 +4,12 @@ from datetime import datetime
 
 from django.db import transaction
 
-from catalog import audit
+from catalog.audit import Actor, Change, record
 from health.memory import end_record
 from health.models import RefusalRecord
 
 
-def lift_refusal(record_id: int, actor: audit.Actor, reason: str, now: datetime) -> bool:
+def lift_refusal(record_id: int, actor: Actor, reason: str, now: datetime) -> bool:
     """The content may be sent there again, and is counted anew. False: it had ended already.
 
     Raises ValueError without a reason."""
@@ -20,13 +20,11 @@ def lift_refusal(record_id: int, actor: audit.Actor, reason: str, now: datetime)
         if row is None:
             return False
         end_record(row, by=actor.name, why=reason, now=now)
-        audit.record(
-            actor.name,
-            actor.source,
+        change = Change(
             "lift refusal",
             f"refusal:{row.public_id}",
             {"refusals": row.refusals, "frozen": row.frozen_at is not None},
             {"reason": reason},
-            now,
         )
+        record(actor, change, now)
         return True

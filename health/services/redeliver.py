@@ -4,13 +4,13 @@ from datetime import datetime
 
 from django.db import transaction
 
-from catalog import audit
+from catalog.audit import Actor, Change, record
 from health.models import AlertDelivery
 
 State = AlertDelivery.State
 
 
-def redeliver(delivery_id: str, actor: audit.Actor, now: datetime, *, of_alert: int) -> bool:
+def redeliver(delivery_id: str, actor: Actor, now: datetime, *, of_alert: int) -> bool:
     """Queues a delivery of this alert again, due at once and with all its tries, under the same message id: a
     receiver that has it knows it. False: there is none of this public id, or it is still on its way."""
     with transaction.atomic():
@@ -21,13 +21,11 @@ def redeliver(delivery_id: str, actor: audit.Actor, now: datetime, *, of_alert: 
         before = {"state": row.state, "tries": row.tries, "last_error": row.last_error}
         row.state, row.tries, row.next_try_at, row.delivered_at = State.PENDING, 0, now, None
         row.save(update_fields=["state", "tries", "next_try_at", "delivered_at"])
-        audit.record(
-            actor.name,
-            actor.source,
+        change = Change(
             "send alert again",
             f"delivery:{row.public_id}",
             before,
             {"alert": f"alert:{row.alert.public_id}", "target": row.target},
-            now,
         )
+        record(actor, change, now)
         return True

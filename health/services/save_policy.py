@@ -7,14 +7,14 @@ from typing import Any
 from django.db import transaction
 from django.db.models import Max
 
-from catalog import audit
+from catalog.audit import Actor, Change, record
 from health.models import HealthPolicy
 from health.parameters import parse_parameters
 
 
 def save_policy(
     parameters: Mapping[str, Any],
-    actor: audit.Actor,
+    actor: Actor,
     now: datetime,
     *,
     channel_id: int | None = None,
@@ -36,13 +36,6 @@ def save_policy(
             saved_by=actor.name,
             saved_at=now,
         )
-        audit.record(
-            actor.name,
-            actor.source,
-            "save health policy",
-            f"health_policy:{policy.public_id}",
-            before,
-            dict(parameters),
-            now,
-        )
+        change = Change("save health policy", f"health_policy:{policy.public_id}", before, dict(parameters))
+        record(actor, change, now)
     return policy

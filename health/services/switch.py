@@ -4,7 +4,7 @@ from datetime import datetime
 
 from django.db import transaction
 
-from catalog import audit
+from catalog.audit import Actor, Change, record
 from catalog.models import Supply
 from health.circuit import Evidence, Kind, Subject
 from health.circuits import Piece, named, take
@@ -13,7 +13,7 @@ from health.repository import policies_of
 
 
 def disable(
-    subject: Subject, subject_id: int, actor: audit.Actor, reason: str, now: datetime
+    subject: Subject, subject_id: int, actor: Actor, reason: str, now: datetime
 ) -> HealthEvent | None:
     """Nothing new starts there until somebody enables it; attempts at the provider go on being polled.
 
@@ -24,7 +24,7 @@ def disable(
 def enable(
     subject: Subject,
     subject_id: int,
-    actor: audit.Actor,
+    actor: Actor,
     reason: str,
     now: datetime,
     *,
@@ -36,7 +36,7 @@ def enable(
 
 
 def probe_now(
-    subject: Subject, subject_id: int, actor: audit.Actor, reason: str, now: datetime
+    subject: Subject, subject_id: int, actor: Actor, reason: str, now: datetime
 ) -> HealthEvent | None:
     """Ends the cooldown of an open circuit: one attempt may try it. None: it is not open."""
     return _switch(subject, subject_id, Kind.PROBE, "probe", actor, reason, now)
@@ -47,7 +47,7 @@ def _switch(
     subject_id: int,
     kind: Kind,
     verb: str,
-    actor: audit.Actor,
+    actor: Actor,
     reason: str,
     now: datetime,
 ) -> HealthEvent | None:
@@ -58,13 +58,11 @@ def _switch(
     with transaction.atomic():
         events = take(subject, [piece], policies_of([channel_id], [subject_id]), now)
         for event in events:
-            audit.record(
-                actor.name,
-                actor.source,
+            change = Change(
                 f"{verb} {subject} health",
                 named(subject, subject_id)[0],
                 {"state": event.from_state},
                 {"state": event.to_state, "reason": reason},
-                now,
             )
+            record(actor, change, now)
     return events[0] if events else None

@@ -15,13 +15,14 @@ from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 from pytest_django.fixtures import Settings
 
-from catalog.audit import record
+from catalog.audit import Actor, Change, record
 from catalog.models import AuditEntry
 from dispatch.queries.hour import hour_of_steps
+from dispatch.queries.search import find
 from dispatch.views.help import TERMS
 from tests.console import SignIn
 from tests.engine import Engine
-from tests.factories import ChannelFactory, SupplyFactory, UserFactory
+from tests.factories import ChannelFactory, CustomerFactory, SupplyFactory, UserFactory
 from tests.money_world import MoneyWorld, make_money_world
 
 AUDIT = "/console/audit/"
@@ -36,7 +37,8 @@ def viewer(sign_in: SignIn) -> Client:
 
 
 def changed(action: str, subject: str, actor: str = "wang.l") -> AuditEntry:
-    return record(actor, "console", action, subject, {"slots": 4}, {"slots": 8}, timezone.now())
+    change = Change(action, subject, {"slots": 4}, {"slots": 8})
+    return record(Actor(actor, "console"), change, timezone.now())
 
 
 def test_g6_entries_are_filtered_by_who_what_and_of_and_have_permalinks(db: None, viewer: Client) -> None:
@@ -54,13 +56,34 @@ def test_g6_entries_are_filtered_by_who_what_and_of_and_have_permalinks(db: None
     assert "No entry matches these 2 filters" in text
     assert "save rule" in text
     page = viewer.get(f"{AUDIT}{other.pk}/").content.decode()
-    assert '<pre class="raw">4</pre>' in page
-    assert '<pre class="raw">8</pre>' in page
+    assert '<td class="said">4</td><td class="said">8</td>' in page
     assert f'href="{AUDIT}?subject=supply%3Asup_1"' in page
     assert viewer.get(f"{AUDIT}999999999/").status_code == 404
     exported = b"".join(viewer.get(f"{AUDIT}export/?actor=li.m")).decode()  # type: ignore[arg-type]
     (row,) = csv.DictReader(StringIO(exported))
     assert (row["entry"], row["action"], row["after"]) == (str(mine.pk), "save channel", '{"slots": 8}')
+
+
+def test_an_entry_names_its_request_which_finds_all_that_it_changed(sign_in: SignIn) -> None:
+    finance, request_id = sign_in("finance"), "from-the-proxy-0001"
+    customer = CustomerFactory(currency="USD")
+    address = f"/console/customers/{customer.public_id}/deposit/"
+    form = {"amount": "12.5", "note": "invoice 7"}
+    token = finance.get(address, form).context["token"]
+    sent = {**form, "confirm": token}
+    assert finance.post(f"{address}now/", sent, headers={"X-Request-Id": request_id}).status_code == 302
+    entry = AuditEntry.objects.get(action="deposit credit")
+    assert entry.request_id == request_id
+    page = finance.get(f"{AUDIT}{entry.pk}/").content.decode()
+    assert request_id in page
+    assert "$12.50" in page
+    assert f'href="{AUDIT}?request={request_id}"' in page
+    changed("save channel", "channel:chn_1")
+    listed = finance.get(f"{AUDIT}?request={request_id}")
+    assert [each.pk for each in listed.context["entries"]] == [entry.pk]
+    assert "No entry matches this filter" in finance.get(f"{AUDIT}?request=req_of_nobody").content.decode()
+    (found,) = find(request_id)
+    assert found.url == f"{AUDIT}?request={request_id}"
 
 
 def test_an_entry_names_its_subject_where_it_is_known_in_as_many_questions(db: None, viewer: Client) -> None:

@@ -14,10 +14,10 @@ from billing.models import Customer
 from billing.money import MoneyError, micros_of, written
 from billing.priorities import LEVELS, PriorityError, parse_priorities
 from billing.services.create_customer import create_customer
-from catalog import audit
+from catalog.audit import Actor, Change, record
 from catalog.currency import is_currency
 
-ACTOR, SOURCE = "command:customer", "command"
+ACTOR = Actor("command:customer", "command")
 
 
 class Command(BaseCommand):
@@ -51,11 +51,11 @@ class Command(BaseCommand):
             after = {"name": customer.name, "group": options["group"], "currency": customer.currency}
             subject = f"customer:{customer.public_id}"
             if is_new:
-                audit.record(ACTOR, SOURCE, "create customer", subject, None, after, now)
+                record(ACTOR, Change("create customer", subject, after=after), now)
             if deposit_micros:
                 ledger.deposit(customer, deposit_micros, options["note"], now)
                 added = {"deposit": written(deposit_micros), "note": options["note"]}
-                audit.record(ACTOR, SOURCE, "deposit credit", subject, None, added, now)
+                record(ACTOR, Change("deposit credit", subject, after=added), now)
             if priorities:
                 self._set_priorities(customer, priorities, subject, now)
         customer.refresh_from_db()
@@ -78,7 +78,7 @@ class Command(BaseCommand):
         after = {project: level for project, level in {**before, **wished}.items() if level}
         row.project_priorities = self._checked(after)
         row.save(update_fields=["project_priorities"])
-        audit.record(ACTOR, SOURCE, "set priorities", subject, before, after, now)
+        record(ACTOR, Change("set priorities", subject, before, after), now)
 
     def _checked(self, priorities: Mapping[str, int]) -> dict[str, int]:
         try:
