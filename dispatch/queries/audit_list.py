@@ -7,21 +7,30 @@ from typing import Final
 from django.db.models import Model, QuerySet, Value
 from django.http import QueryDict
 
-from catalog.models import AuditEntry, Channel, PublicModel, Supply
+from billing.models import Customer
+from catalog.models import AuditEntry, Channel, DegradationRule, DispatchPolicy, PublicModel, Supply
 from dispatch.queries.days import Days
 
 ACTORS_SHOWN: Final = 200
-_NAMED: Final[Mapping[str, type[Model]]] = {"model": PublicModel, "channel": Channel, "supply": Supply}
+_NAMED: Final[Mapping[str, tuple[type[Model], str]]] = {  # by what is of a kind called
+    "model": (PublicModel, "slug"),
+    "channel": (Channel, "slug"),
+    "supply": (Supply, "slug"),
+    "customer": (Customer, "name"),
+    "policy": (DispatchPolicy, "slug"),
+    "rule": (DegradationRule, "slug"),
+}
 _CHUNK: Final = 2_000
 
 
 @dataclass(frozen=True, slots=True)
 class AuditFilter:
-    """`subject` is a kind such as `supply`, or a whole `supply:sup_…`."""
+    """`subject` is a kind such as `supply`, or a whole `supply:sup_…`; `request` an X-Request-Id."""
 
     actor: str = ""
     action: str = ""
     subject: str = ""
+    request: str = ""
 
 
 def parse_filter(query: QueryDict) -> AuditFilter:
@@ -29,6 +38,7 @@ def parse_filter(query: QueryDict) -> AuditFilter:
         query.get("actor", "").strip()[:150],
         query.get("action", "")[:60],
         query.get("subject", "").strip()[:120],
+        query.get("request", "").strip()[:64],
     )
 
 
@@ -41,6 +51,8 @@ def matching(wanted: AuditFilter, days: Days | None) -> QuerySet[AuditEntry]:
         entries = entries.filter(actor=wanted.actor)
     if wanted.action:
         entries = entries.filter(action=wanted.action)
+    if wanted.request:
+        entries = entries.filter(request_id=wanted.request)
     if not wanted.subject:
         return entries
     if ":" in wanted.subject:
@@ -56,17 +68,20 @@ def entries_again(ids: Sequence[str]) -> list[AuditEntry]:
 
 
 def names_of(entries: Iterable[AuditEntry]) -> dict[str, str]:
-    """Slugs of models, channels and supplies, by the subject of an entry. One query."""
+    """What models, channels, supplies, customers, policies and rules are called, by the subject of an entry.
+    One query."""
     ids = {kind: set[str]() for kind in _NAMED}
     for entry in entries:
         kind, _colon, public_id = entry.subject.partition(":")
         ids.get(kind, set()).add(public_id)
     read = [
-        rows.filter(public_id__in=ids[kind]).order_by().values_list(Value(kind), "public_id", "slug")
-        for kind, rows in ((kind, model._default_manager.all()) for kind, model in _NAMED.items())
+        model._default_manager.filter(public_id__in=ids[kind])
+        .order_by()
+        .values_list(Value(kind), "public_id", name)
+        for kind, (model, name) in _NAMED.items()
     ]
     told = read[0].union(*read[1:], all=True)
-    return {f"{kind}:{public_id}": slug for kind, public_id, slug in told}
+    return {f"{kind}:{public_id}": name for kind, public_id, name in told}
 
 
 def actors(days: Days) -> list[str]:

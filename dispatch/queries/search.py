@@ -3,12 +3,13 @@
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
+from urllib.parse import urlencode
 
 from django.db.models import Model
 from django.urls import reverse
 
 from billing.models import CostRuleVersion, Customer
-from catalog.models import CapabilityVersion, Channel, PublicModel, Supply
+from catalog.models import AuditEntry, CapabilityVersion, Channel, PublicModel, Supply
 from dispatch.models import (
     Asset,
     Attempt,
@@ -36,12 +37,15 @@ class Hit:
 
 def find(text: str) -> list[Hit]:
     """What the id, or its beginning, belongs to. The stored prefix decides the kind; what has none is looked
-    for as a name, a provider's task id, our reference at a provider and a customer's idempotency key."""
+    for as a name, a provider's task id, our reference at a provider, a customer's idempotency key, and the id
+    of a request that changed something."""
     text = text.strip()
     prefix, underscore, body = text.partition("_")
     if underscore and prefix in _BY_PREFIX:
         return (_BY_PREFIX[prefix](text) if len(body) >= _LEAST else []) or _at_customers(text)
-    return [*_named(text), *_at_providers(text), *_at_customers(text)] if text else []
+    if not text:
+        return []
+    return [*_named(text), *_at_providers(text), *_at_customers(text), *_requests(text)]
 
 
 def _job_url(public_id: str) -> str:
@@ -133,6 +137,12 @@ def _maintenances(text: str) -> list[Hit]:
     return [Hit("maintenance", own, reverse("channel", args=[slug])) for own, slug in found[:LIMIT]]
 
 
+def _requests(text: str) -> list[Hit]:
+    """One request by its whole id: what it changed."""
+    is_known = AuditEntry.objects.filter(request_id=text).exists()
+    return [Hit("request", text, f"{reverse('audit')}?{urlencode({'request': text})}")] if is_known else []
+
+
 def _leases(text: str) -> list[Hit]:
     found = CapacityLease.objects.filter(token__startswith=text)
     told = found.values_list("token", "attempt__public_id", "attempt__job__public_id")[:LIMIT]
@@ -172,6 +182,7 @@ _BY_PREFIX: Final[Mapping[str, Callable[[str], list[Hit]]]] = {
     "cap": _capabilities,
     "mnt": _maintenances,
     "lse": _leases,
+    "req": _requests,
 }
 
 

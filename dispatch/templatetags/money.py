@@ -1,21 +1,24 @@
 """How the pages of money, people and refusals write states, changes and days."""
 
-from collections.abc import Mapping
 from datetime import UTC, date, datetime
-from typing import Any, Final
+from typing import Final
 
 from django import template
 from django.utils.formats import date_format
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
-from dispatch.templatetags.console import pretty_json, utc
+from catalog.models import AuditEntry
+from dispatch.templatetags.console import clock_text, moment, utc
 from dispatch.views import icons, money_words
 from dispatch.views import vocabulary as words
+from dispatch.views.audit_changes import changes_of
 
 register = template.Library()
 
 _REFUSAL_TAGS: Final = {"cooldown": ("waiting", ""), "frozen": ("stop", "bad"), "ended": ("tick", "quiet")}
+_SHORT: Final = 24  # characters of a value within a line
+_OWN_SOURCES: Final = ("reconciler", "pulse", "housekeeping")  # no person and no command
 _PRICE_TAGS: Final = {
     "past": ("crossed", "quiet"),
     "in_force": ("tick", ""),
@@ -64,24 +67,22 @@ def subject_id(subject: str) -> str:
 
 
 @register.filter
-def change_lines(entry: Any) -> list[tuple[str, str, str]]:
-    """Of an audit entry: each field with its value before and after."""
-    before, after = _mapping(entry.before), _mapping(entry.after)
-    names = [*before, *(name for name in after if name not in before)]
-    changed = [name for name in names if before.get(name) != after.get(name) or not (before and after)]
-    return [(name, _value(before, name), _value(after, name)) for name in changed]
+def told(value: str | datetime | None) -> SafeString | str:
+    """What an audit entry says of a field, before or after."""
+    return "—" if value is None else moment(value) if isinstance(value, datetime) else value
 
 
-def _mapping(value: Any) -> Mapping[str, Any]:
-    if value is None:
-        return {}
-    return value if isinstance(value, Mapping) else {"": value}
+@register.filter
+def told_in_short(value: str | datetime | None) -> str:
+    """The same within a line, or nothing."""
+    text = clock_text(value) if isinstance(value, datetime) else (value or "")
+    return text if len(text) <= _SHORT else f"{text[:_SHORT]}…"
 
 
-def _value(values: Mapping[str, Any], name: str) -> str:
-    if name not in values:
-        return ""
-    value = values[name]
-    if name == "answer" and value in words.FINDINGS:
-        return words.word(words.FINDINGS, value)  # what a provider was asked, and whether it told
-    return value if isinstance(value, str) else pretty_json(value)
+@register.filter
+def who(entry: AuditEntry) -> str:
+    """A person, a command, or a part of the product in words."""
+    return words.word(money_words.SOURCES, entry.source) if entry.source in _OWN_SOURCES else entry.actor
+
+
+register.filter("changes", changes_of)

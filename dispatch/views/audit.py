@@ -24,8 +24,12 @@ from dispatch.views.rows import rows_on_screen
 from dispatch.views.shell import is_beat, page
 from dispatch.views.zones import reporting_zone
 
-_HEADS: Final = ("entry", *TIME_HEADS, "actor", "source", "action", "subject", "before", "after")
+_HEADS: Final = (
+    *("entry", *TIME_HEADS, "actor", "source", "action", "subject"),
+    *("before", "after", "request_id"),
+)
 _PAGES: Final = {"alert": "alert", "customer": "customer", "job": "job", "refusal": "refusal"}
+_PLACES: Final = {"capacity_group": "capacity", "group": "capacity", "health_policy": "settings"}
 
 
 @require_safe
@@ -91,7 +95,7 @@ def _exported(wanted: AuditFilter, days: Days) -> Iterator[Sequence[Cell]]:
         with timezone.override(zone):
             times = both_times(entry.at)
         told = (entry.actor, entry.source, entry.action, entry.subject)
-        yield (entry.pk, *times, *told, _json(entry.before), _json(entry.after))
+        yield (entry.pk, *times, *told, _json(entry.before), _json(entry.after), entry.request_id)
 
 
 def _json(value: object) -> str:
@@ -104,6 +108,7 @@ def _active(request: HttpRequest, wanted: AuditFilter, days: Days) -> list[Word]
         ("actor", wanted.actor),
         ("action", words.word(money_words.ACTIONS, wanted.action)),
         ("subject", kind),
+        ("request", wanted.request),
     )
     found = [(text, query_without(request.GET, name)) for name, text in told if text]
     if not days.is_usual:
@@ -116,6 +121,8 @@ def address_of(subject: str) -> str:
     kind, _colon, public_id = subject.partition(":")
     if kind in _PAGES and public_id:
         return reverse(_PAGES[kind], args=[public_id])
+    if kind in _PLACES:
+        return reverse(_PLACES[kind])
     if kind in _BY_ROW:
         return _BY_ROW[kind](public_id)
     return ""

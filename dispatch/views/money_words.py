@@ -31,7 +31,13 @@ COST_MODES: Final[Words] = {
 }
 BOOKS: Final[Words] = {"customers": _("What customers owe"), "providers": _("What providers charge")}
 SCOPES: Final[Words] = {"read": _("read"), "submit": _("submit")}
-SOURCES: Final[Words] = {"console": _("console"), "command": _("command")}
+SOURCES: Final[Words] = {  # of audit entries: a door, or a part of the product that acted by itself
+    "console": _("console"),
+    "command": _("command"),
+    "reconciler": _("the recount of each minute"),
+    "pulse": _("the watch on the clock"),
+    "housekeeping": _("housekeeping, by the clock"),
+}
 ROLES: Final[Words] = {
     "viewer": _("viewer: reads"),
     "operator": _("operator: edits, acknowledges, settles"),
@@ -102,6 +108,9 @@ SUBJECT_KINDS: Final[Words] = {  # of audit entries: what stands before the colo
     "channel": _("Channel"),
     "customer": _("Customer"),
     "customer_group": _("Customer group"),
+    "delivery": _("Message of an alert"),
+    "group": _("Capacity group"),
+    "health_policy": _("Health policy"),
     "installation": _("Installation"),
     "job": _("Job"),
     "api_key": _("API key"),

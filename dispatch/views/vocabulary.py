@@ -107,6 +107,7 @@ KINDS: Final[Words] = {  # of what search finds
     "capability": _("Capability version"),
     "maintenance": _("Maintenance"),
     "lease": _("Slot"),
+    "request": _("What a request changed"),
 }
 SUBJECTS: Final[Words] = {  # of alerts, and of what was seen
     "job": _("Job"),

@@ -68,9 +68,8 @@ def test_an_entry_names_its_request_which_finds_all_that_it_changed(sign_in: Sig
     finance, request_id = sign_in("finance"), "from-the-proxy-0001"
     customer = CustomerFactory(currency="USD")
     address = f"/console/customers/{customer.public_id}/deposit/"
-    form = {"amount": "12.5", "note": "invoice 7"}
-    token = finance.get(address, form).context["token"]
-    sent = {**form, "confirm": token}
+    token = finance.get(address, {"amount": "12.5", "note": "invoice 7"}).context["token"]
+    sent = {"micros": "12500000", "note": "invoice 7", "confirm": token}
     assert finance.post(f"{address}now/", sent, headers={"X-Request-Id": request_id}).status_code == 302
     entry = AuditEntry.objects.get(action="deposit credit")
     assert entry.request_id == request_id
