@@ -1,4 +1,4 @@
-"""Acknowledges several alerts at once, for the first who says so; critical ones are not among them."""
+"""Acknowledges alerts, each for the first who says so; several at once, but for critical ones."""
 
 from collections.abc import Collection, Sequence
 from datetime import datetime
@@ -21,6 +21,15 @@ class CriticalTicked(Exception):
         super().__init__(f"{len(alerts)} critical alerts are each acknowledged on their own")
 
 
+@transaction.atomic(savepoint=False)
+def acknowledge_alert(alert: Alert, note: str, *, actor: Actor, now: datetime) -> bool:
+    """False: somebody was first, and their name stays."""
+    first = acknowledge(alert.pk, actor.name, note, now)
+    if first:
+        record(actor, Change("acknowledge alert", f"alert:{alert.public_id}", after={"note": note}), now)
+    return first
+
+
 @transaction.atomic
 def acknowledge_alerts(
     public_ids: Collection[str], note: str, *, actor: Actor, now: datetime
@@ -32,10 +41,5 @@ def acknowledge_alerts(
     critical = [alert for alert in alerts if alert.severity == Severity.CRITICAL]
     if critical:
         raise CriticalTicked(critical)
-    done = 0
-    for alert in alerts:
-        if acknowledge(alert.pk, actor.name, note, now):
-            subject = f"alert:{alert.public_id}"
-            record(actor, Change("acknowledge alert", subject, after={"note": note}), now)
-            done += 1
+    done = sum(acknowledge_alert(alert, note, actor=actor, now=now) for alert in alerts)
     return done, len(alerts) - done

@@ -10,9 +10,7 @@ from django.conf import settings
 from django.db import transaction
 
 from catalog.audit import Actor, Change, record
-from catalog.providers.registry import adapter_for
-from catalog.providers.types import Accepted, JobStatus, PollFailure, PollResult
-from catalog.vault import VaultError
+from catalog.providers.types import Accepted, JobStatus, PollFailure
 from dispatch.errors import (
     AlreadyDecided,
     DecisionNeedsEvidence,
@@ -26,10 +24,10 @@ from dispatch.models import Attempt, DeskClaim, GivingUp, ProviderEvent, Provide
 from dispatch.repository import keep_event, lock_job_of
 from dispatch.sending import may_still_send
 from dispatch.services import raise_alerts
+from dispatch.services.query_provider import status_of
 from dispatch.services.recover import abandon, fail_as_not_created
 from dispatch.services.submit import record_acceptance
 from dispatch.services.take_attempt import held_claim
-from dispatch.transport import transport_to
 
 A = AttemptState
 
@@ -112,16 +110,6 @@ def _propose(attempt: Attempt, reason: str, actor: Actor, now: datetime) -> None
     record(actor, Change("propose to give up", subject, after=after), now)
 
 
-def query_provider(attempt: Attempt, provider_job_id: str) -> PollResult:
-    """What the provider says of `provider_job_id` now; read-only, decides nothing."""
-    try:
-        connection = transport_to(attempt.channel)
-    except VaultError as error:
-        return PollFailure(False, None, f"the credential can't be opened: {error}")
-    with connection as transport:
-        return adapter_for(attempt.channel.provider).poll(transport, provider_job_id)
-
-
 def _uncertain(attempt_id: int) -> Attempt:
     attempt = Attempt.objects.select_related("channel", "supply", "job", "policy", "cost_rule_version").get(
         pk=attempt_id
@@ -154,7 +142,7 @@ def refuse_used(attempt: Attempt, provider_job_id: str) -> None:
 
 
 def _ask(attempt: Attempt, provider_job_id: str) -> JobStatus:
-    answer = query_provider(attempt, provider_job_id)
+    answer = status_of(attempt, provider_job_id)
     if isinstance(answer, PollFailure):
         said = "does not know it" if answer.not_found else f"did not answer: {answer.detail}"
         raise NotAtProvider(f"{attempt.channel.slug} {said}.", "provider_job_id")

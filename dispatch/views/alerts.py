@@ -4,18 +4,16 @@ from datetime import datetime
 from typing import Any
 
 from django.contrib import messages
-from django.db import transaction
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import redirect
 from django.utils import timezone
 from django.utils.translation import gettext as _
 from django.views.decorators.http import require_POST, require_safe
 
-from catalog.audit import Change, record
 from dispatch.queries import alert_list, alert_subjects
 from dispatch.queries.alert_list import AlertFilter
 from dispatch.queries.search import find
-from dispatch.services import own_alert
+from dispatch.services import acknowledge_alerts, own_alert
 from dispatch.services.acknowledge_alerts import MOST
 from dispatch.templatetags.console import clock_text
 from dispatch.views import alert_words
@@ -28,7 +26,6 @@ from dispatch.views.bulk import filter_of, ticked_of, with_moment
 from dispatch.views.rows import rows_on_screen
 from dispatch.views.session import local_next
 from dispatch.views.shell import answer_beat, is_beat, page
-from health.alerts import acknowledge
 from health.models import Alert
 from health.services.redeliver import redeliver
 
@@ -97,12 +94,7 @@ def acknowledge_alert(request: HttpRequest, alert_id: str) -> HttpResponse:
     """Records who and when. Twice, or by two people at once, records the first and says so."""
     found = _found(alert_id)
     note = request.POST.get("note", "").strip()[:NOTE_LENGTH]
-    now, actor = timezone.now(), actor_of(request)
-    with transaction.atomic():
-        first = acknowledge(found.pk, actor.name, note, now)
-        if first:
-            change = Change("acknowledge alert", f"alert:{found.public_id}", after={"note": note})
-            record(actor, change, now)
+    first = acknowledge_alerts.acknowledge_alert(found, note, actor=actor_of(request), now=timezone.now())
     found.refresh_from_db()
     messages.info(request, _acknowledged(found, first))
     return redirect(local_next(request, "alert", found.public_id))

@@ -6,7 +6,6 @@ from django.shortcuts import render
 from django.utils import timezone
 from django.views.decorators.http import require_POST, require_safe
 
-from catalog.audit import Change, record
 from dispatch.lifecycle import FINAL_JOB_STATES
 from dispatch.models import Asset, Job, ProviderEvent
 from dispatch.queries import job_story
@@ -14,6 +13,7 @@ from dispatch.queries.health_log import named
 from dispatch.queries.maintenances import maintenances_then
 from dispatch.queries.timeline import timeline
 from dispatch.queries.waiting_job import waiting_of
+from dispatch.services.show_content import show_content
 from dispatch.views.access import actor_of, requires
 from dispatch.views.explanation import explained
 from dispatch.views.job_record import record_of
@@ -32,12 +32,12 @@ def job(request: HttpRequest, job_id: str) -> HttpResponse:
 @require_POST
 @requires("read")
 def content(request: HttpRequest, job_id: str) -> HttpResponse:
-    """Shows what the customer wrote. It is personal data: that somebody looked is recorded."""
+    """What the customer wrote."""
     job = _found(job_id)
-    record(actor_of(request), Change("show content", f"job:{job.public_id}"), timezone.now())
+    written = show_content(job, actor=actor_of(request), now=timezone.now())
     if is_beat(request):
-        return render(request, "console/job.html#content", {"job": job, "content": job.request})
-    return _job_page(request, job, content=job.request)
+        return render(request, "console/job.html#content", {"job": job, "content": written})
+    return _job_page(request, job, content=written)
 
 
 @require_safe

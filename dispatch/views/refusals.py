@@ -12,10 +12,10 @@ from django.utils import timezone
 from django.utils.translation import gettext as _
 from django.views.decorators.http import require_POST, require_safe
 
-from catalog.audit import Change, record
 from dispatch.queries import cuts, refusal_list
 from dispatch.queries.cuts import Cursor
 from dispatch.services.answer_once import answer_once
+from dispatch.services.show_content import show_content
 from dispatch.templatetags.console import clock_text
 from dispatch.views import money_words
 from dispatch.views.access import actor_of, requires
@@ -89,18 +89,15 @@ def refusal(request: HttpRequest, refusal_id: str) -> HttpResponse:
 @require_POST
 @requires("read")
 def refusal_content(request: HttpRequest, refusal_id: str) -> HttpResponse:
-    """Shows what the customer wrote. It is personal data: that somebody looked is recorded."""
+    """What the customer wrote."""
     row = _found(refusal_id)
     job = refusal_list.refused_job(row)
     if job is None:
         raise Http404
-    seen = Change("show content", f"refusal:{row.public_id}", after={"job": job.public_id})
-    record(actor_of(request), seen, timezone.now())
+    written = show_content(job, actor=actor_of(request), now=timezone.now(), refusal=row)
     if is_beat(request):
-        return render(
-            request, "console/refusals/refusal.html#content", {"refusal": row, "content": job.request}
-        )
-    return _page(request, row, {"content": job.request})
+        return render(request, "console/refusals/refusal.html#content", {"refusal": row, "content": written})
+    return _page(request, row, {"content": written})
 
 
 @require_POST

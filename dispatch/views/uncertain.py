@@ -13,8 +13,7 @@ from django.utils import timezone
 from django.utils.translation import gettext as _
 from django.views.decorators.http import require_POST, require_safe
 
-from catalog.audit import Actor, Change, record
-from catalog.providers.types import JobStatus, PollFailure
+from catalog.audit import Actor
 from dispatch.decisions import Decision
 from dispatch.errors import (
     AlreadyDecided,
@@ -28,7 +27,7 @@ from dispatch.models import Attempt
 from dispatch.queries import uncertain as desk
 from dispatch.queries.uncertain import Story
 from dispatch.services import decide_submission as decide
-from dispatch.services.recover import look
+from dispatch.services.query_provider import query_provider
 from dispatch.services.take_attempt import take_attempt
 from dispatch.templatetags.console import clock_text
 from dispatch.views.access import actor_of, person, requires
@@ -80,11 +79,7 @@ def take(request: HttpRequest, attempt_id: str) -> HttpResponse:
 def query(request: HttpRequest, attempt_id: str) -> HttpResponse:
     """Asks the provider and shows the answer; it reads only, and decides nothing."""
     attempt, task = _found(attempt_id), request.POST.get("task", "").strip()[:300]
-    now = timezone.now()
-    answer = _asked(attempt, task, now)
-    who = _actor(request)
-    told = {"task": task, "answer": answer["code"]}
-    record(who, Change("query provider", f"attempt:{attempt_id}", after=told), now)
+    answer = query_provider(attempt, task, actor=_actor(request), clock=timezone.now)
     return _again(request, attempt_id, {"answer": answer, "task": task}, 200)
 
 
@@ -177,18 +172,6 @@ def _waits_for_second(request: HttpRequest, story: Story) -> bool:
     first = story.line.giving_up
     by_another = first is not None and first.operator != _actor(request).name
     return decide.needs_second_person(story.attempt) and not by_another
-
-
-def _asked(attempt: Attempt, task: str, now: datetime) -> dict[str, Any]:
-    """A code with its evidence: of one task, or of what the account lists under our reference."""
-    if not task:
-        told = look(attempt, now)
-        return {"code": type(told).__name__.lower(), "raw": told.evidence()}
-    answer = decide.query_provider(attempt, task)
-    if isinstance(answer, JobStatus):
-        return {"code": "status", "status": answer.raw_status, "raw": dict(answer.raw)}
-    assert isinstance(answer, PollFailure)  # noqa: S101
-    return {"code": "not_found" if answer.not_found else "no_answer", "raw": {"detail": answer.detail}}
 
 
 def _again(request: HttpRequest, attempt_id: str, more: Mapping[str, Any], status: int) -> HttpResponse:
