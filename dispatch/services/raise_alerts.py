@@ -221,7 +221,12 @@ def _of_attempt(code: str, attempt: Attempt, now: datetime, **details: str) -> N
         code,
         subject=f"attempt:{attempt.public_id}",
         dedupe_key=_attempt_key(code, attempt),
-        details={"job": attempt.job.public_id, "channel": attempt.channel.slug, **details},
+        details={
+            "job": attempt.job.public_id,
+            "supply": attempt.supply.slug,  # strips name it, and ask no further
+            "channel": attempt.channel.slug,
+            **details,
+        },
         now=now,
     )
 

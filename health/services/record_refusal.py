@@ -25,11 +25,11 @@ def record_refusal(fingerprint: str, place: Place, attempt: str, now: datetime) 
             record = binding([record_of(row) for row in rows.values()], place)
             _give_back((row for row in rows.values() if record is None or row.pk != record.id), attempt)
             if record:
-                return _count(rows[record.id], attempt, now)
+                return _count(rows[record.id], place, attempt, now)
             # By the rows just read: one that somebody opened since may well hold here.
             of_supply = any(row.supply_id is None for row in rows.values())
             if opened := _open(fingerprint, place, attempt, of_supply, now):
-                _tell(opened, "refusal_first", now)
+                _tell(opened, place, "refusal_first", now)
                 return opened
 
 
@@ -83,7 +83,7 @@ def _versions(place: Place) -> dict[str, str]:
     return {str(supply.pk): place_of(supply).version for supply in family.select_related("channel")}
 
 
-def _count(row: RefusalRecord, attempt: str, now: datetime) -> RefusalRecord:
+def _count(row: RefusalRecord, place: Place, attempt: str, now: datetime) -> RefusalRecord:
     before = record_of(row)
     after = refused(before, attempt, now)
     if after == before:
@@ -93,12 +93,12 @@ def _count(row: RefusalRecord, attempt: str, now: datetime) -> RefusalRecord:
     if next_probe_at(after) is None and row.frozen_at is None:
         row.frozen_at = now
         resolve_alert(alert_key("refusal_first", row), "frozen", now)
-        _tell(row, "refusal_frozen", now)
+        _tell(row, place, "refusal_frozen", now)
     row.save(update_fields=["refusals", "refused_at", "last_refused_attempt", "probe", "frozen_at"])
     return row
 
 
-def _tell(row: RefusalRecord, code: str, now: datetime) -> None:
+def _tell(row: RefusalRecord, place: Place, code: str, now: datetime) -> None:
     """The first states the rule; a frozen one, that only a boundary or an operator lifts it."""
     next_at = next_probe_at(record_of(row))
     raise_alert(
@@ -108,6 +108,7 @@ def _tell(row: RefusalRecord, code: str, now: datetime) -> None:
         details={
             "provider": row.provider,
             "model_family": row.model_family,
+            "supply": Supply.objects.values_list("slug", flat=True).get(pk=place.supply_id),
             "attempt": row.last_refused_attempt,
             "refusals": row.refusals,
             "next_probe_at": moment(next_at) if next_at else None,

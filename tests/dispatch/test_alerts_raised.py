@@ -15,6 +15,7 @@ from catalog.revision import bump_revision
 from dispatch.lifecycle import AttemptState
 from dispatch.models import Attempt, Job, Occupancy, SelectionRound
 from dispatch.moves import Move
+from dispatch.queries.alert_subjects import told_by
 from dispatch.queries.recorded_versions import recorded_documents
 from dispatch.routing.replay import replay
 from dispatch.services import dispatch_scan, keep_house, submit
@@ -172,6 +173,11 @@ def test_an_acceptance_that_comes_after_the_end_is_a_charge_that_no_job_got(engi
     assert engine.attempts(job) == [A.ABANDONED]
     charge = Alert.objects.get(code="unmatched_charge")
     assert (charge.subject, charge.details["provider_job"]) == (f"attempt:{attempt.public_id}", "cgt-late")
+    # Strips stand on every page and ask nothing: what they name is told when the alert is raised.
+    for alert in (charge, Alert.objects.get(code="submission_abandoned")):
+        about = told_by(alert)
+        assert (about.supply, about.channel) == (attempt.supply.slug, attempt.channel.slug)
+        assert (about.job, about.attempt) == (job.public_id, attempt.public_id)
 
 
 def test_a_capability_that_a_provider_denies_is_told_once_and_harms_nobodys_health(engine: Engine) -> None:

@@ -61,7 +61,8 @@ def test_a_later_job_with_refused_content_waits_and_another_content_goes(engine:
     assert reasons(again) == {"refusal_cooldown"}
     assert posts(engine) == 2
     told = Alert.objects.get(code="refusal_first")
-    assert told.details["attempt"] == Attempt.objects.get(job=first).public_id
+    refused = Attempt.objects.select_related("supply").get(job=first)
+    assert (told.details["attempt"], told.details["supply"]) == (refused.public_id, refused.supply.slug)
 
 
 def test_another_model_family_may_take_what_one_refused(engine: Engine) -> None:
