@@ -89,14 +89,15 @@ JOBS: Final = Rows(
 
 ROUNDS: Final = Rows(
     SelectionRound,
-    _ATTEMPTS,
+    "history_attempt AS attempt JOIN history_snapshot AS taken"
+    " ON taken.way = attempt.way AND taken.hour = date_trunc('hour', attempt.created_at)",
     {
         "id": "attempt.round_id",
         "public_id": "pg_temp.history_id('rnd', attempt.created_at)",
         "job_id": "attempt.job_id",
         "attempt_number": "attempt.number",
         "number": "attempt.number",
-        "snapshot": "jsonb_set(way.snapshot, '{now}', to_jsonb(attempt.created_at))",
+        "snapshot": "taken.snapshot",
         "outcome": "'chosen'",
         "created_at": "attempt.created_at",
     },
