@@ -1,5 +1,6 @@
 """The catalogue's revision number: grows with each change, and is the lock that orders the changes."""
 
+from django.db import connection
 from django.db.models import F
 
 from catalog.exceptions import StaleRevision
@@ -9,7 +10,13 @@ _ROW = 1
 
 
 def current_revision() -> int:
-    return CatalogueRevision.objects.values_list("number", flat=True).get(pk=_ROW)
+    """Raises CatalogueRevision.DoesNotExist where the installation has no catalogue, not even an empty one."""
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT number FROM catalog_cataloguerevision WHERE id = %s", [_ROW])
+        found = cursor.fetchone()
+    if found is None:
+        raise CatalogueRevision.DoesNotExist
+    return int(found[0])
 
 
 def lock_revision() -> int:

@@ -41,16 +41,16 @@ def draft_job(caller: Caller, body: Mapping[str, Any], now: datetime, modality: 
     Raises what `dispatch.errors` lists."""
     body = resolved(body, caller.customer)
     if is_auto(body):
-        return _best_draft(caller, body, modality or _modality(caller, body), now)
-    model = open_model(caller, body["model"])
+        return _best_draft(caller, body, modality or _modality(caller, body, now), now)
+    model = open_model(caller, body["model"], now)
     if modality is not None and model.modality != modality:
         raise InvalidRequest(f"{model.slug} makes {model.modality}s; this call makes {modality}s.", "model")
     return _draft(caller, model, body, now)
 
 
-def open_model(caller: Caller, slug: str) -> PublicModel:
+def open_model(caller: Caller, slug: str, now: datetime) -> PublicModel:
     """The published model of that name that this customer's group may use."""
-    model = PublicModel.objects.select_related("policy").filter(slug=slug).first()
+    model = live_catalogue(now).public.get(slug)
     if model is None or not _is_permitted(caller, model):
         raise UnknownModel(f"There is no model {slug!r} for this account.", "model")
     if not (model.enabled and model.published):
@@ -68,16 +68,16 @@ def _is_permitted(caller: Caller, model: PublicModel) -> bool:
 # --- routing mode auto -------------------------------------------------------------------------------
 
 
-def _modality(caller: Caller, body: Mapping[str, Any]) -> str:
+def _modality(caller: Caller, body: Mapping[str, Any], now: datetime) -> str:
     """Of a model that is named beside `auto`, else as the fields say."""
     named = body.get("model", AUTO)
-    return modality_of(body) if named == AUTO else open_model(caller, named).modality
+    return modality_of(body) if named == AUTO else open_model(caller, named, now).modality
 
 
 def _best_draft(caller: Caller, body: Mapping[str, Any], modality: str, now: datetime) -> Job:
     drafts: dict[str, Job] = {}
     refusals: dict[str, DispatchError] = {}
-    for model in _permitted_models(caller, modality):
+    for model in _permitted_models(caller, modality, now):
         try:
             drafts[model.slug] = _draft(caller, model, body, now)
         except (InvalidRequest, CostOverLimit, ContentRefused) as refusal:
@@ -91,11 +91,12 @@ def _best_draft(caller: Caller, body: Mapping[str, Any], modality: str, now: dat
     return job
 
 
-def _permitted_models(caller: Caller, modality: str) -> list[PublicModel]:
-    models = PublicModel.objects.select_related("policy").filter(
-        modality=modality, enabled=True, published=True
-    )
-    return [model for model in models.order_by("slug") if _is_permitted(caller, model)]
+def _permitted_models(caller: Caller, modality: str, now: datetime) -> list[PublicModel]:
+    return [
+        model
+        for _, model in sorted(live_catalogue(now).public.items())
+        if model.modality == modality and model.enabled and model.published and _is_permitted(caller, model)
+    ]
 
 
 def _nobody_takes(refusals: Mapping[str, DispatchError], modality: str) -> DispatchError:

@@ -65,6 +65,7 @@ class LiveCatalogue:
     revision: int
     valid_until: datetime | None
     models: Mapping[int, ServedModel]  # by row id of the public model
+    public: Mapping[str, PublicModel]  # their rows with their policies, by slug; nobody's to change
     supplies: Mapping[str, SupplyFacts] = field(repr=False)  # by slug
     routed: Mapping[str, routing.Supply] = field(repr=False)  # by slug, bound or not
 
@@ -111,7 +112,8 @@ def _read(revision: int, now: datetime) -> LiveCatalogue:
     rates = {currency: rates_to(currency, now) for currency in currencies}
     models = {model.pk: _served(model, by_model.get(model.pk, []), supplies, rates) for model in public}
     routed = {supply.id: supply for supply in supplies.values()}
-    return LiveCatalogue(revision, _next_change(now), models, facts, routed)
+    by_slug = {model.slug: model for model in public}
+    return LiveCatalogue(revision, _next_change(now), models, by_slug, facts, routed)
 
 
 def _supply_rows() -> list[Supply]:

@@ -4,12 +4,13 @@
 
 from collections import defaultdict
 from collections.abc import Mapping
-from enum import Enum
 from functools import cache
 from typing import Any
 
 from django.db import connection
 from django.db.models import Field, Model
+
+from catalog.rows import prepared
 
 type Values = Mapping[str, Any]
 
@@ -26,7 +27,7 @@ def update_each(
     written: set[int] = set()
     for columns, ids in alike.items():
         statement, fields = _statement(model, columns, versions is not None)
-        arrays = [[_prepared(field, rows[pk][name]) for pk in ids] for name, field in fields.items()]
+        arrays = [[prepared(field, rows[pk][name]) for pk in ids] for name, field in fields.items()]
         guards = [] if versions is None else [[versions[pk] for pk in ids]]
         with connection.cursor() as cursor:
             cursor.execute(statement, [ids, *guards, *arrays])
@@ -56,7 +57,3 @@ def _type_of(field: "Field[Any, Any]") -> str:
     """Text for what has a longest length: a cast would cut it off there, where the column refuses it."""
     kind = field.db_type(connection) or ""
     return "text" if kind.startswith("varchar") else kind
-
-
-def _prepared(field: "Field[Any, Any]", value: Any) -> Any:
-    return field.get_db_prep_save(value.value if isinstance(value, Enum) else value, connection)

@@ -6,17 +6,20 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
+from django.db import IntegrityError, transaction
 from django_q.tasks import async_task
 
 from billing import ledger
 from billing.authentication import Caller
 from catalog.hashing import document_hash
+from catalog.rows import insert_new
 from dispatch import queue
 from dispatch.admission import draft_job
-from dispatch.errors import QueueFull
-from dispatch.idempotency import bind, earlier_job, stored_or_earlier
+from dispatch.errors import DispatchError, QueueFull
+from dispatch.idempotency import bind, earlier_job
 from dispatch.models import Job
 from dispatch.representation import job_as_json
+from dispatch.requests import AUTO
 
 JOBS = "jobs"  # the call that a key is scoped to
 
@@ -34,26 +37,39 @@ def accept(caller: Caller, body: Mapping[str, Any], idempotency_key: str | None,
     """Raises what `dispatch.errors` lists, or InsufficientCredit: nothing is stored then, the key is free."""
     body_hash = document_hash(body)
 
-    def find() -> Job | None:
-        return earlier_job(caller, JOBS, idempotency_key, body_hash)
+    def earlier() -> Acceptance | None:
+        job = earlier_job(caller, JOBS, idempotency_key, body_hash)
+        return None if job is None else Acceptance(job, job.first_answer, is_new=False)
 
-    earlier = find()
-    if earlier is not None:
-        return Acceptance(earlier, earlier.first_answer, is_new=False)
-    job = draft_job(caller, body, now)
+    # The insert finds a used key without a question of its own; a choice among models costs more than one.
+    if AUTO in (body.get("routing_mode"), body.get("model")) and (answered := earlier()):
+        return answered
+    try:
+        job = draft_job(caller, body, now)
+    except DispatchError:  # which may not have been so when the key was used
+        if answered := earlier():
+            return answered
+        raise
     bind(job, JOBS, idempotency_key, body_hash)
-    stored, is_new = stored_or_earlier(lambda: _store(caller, job, now), find)
-    return Acceptance(stored, stored.first_answer, is_new)
+    with transaction.atomic(savepoint=False):
+        if _is_stored(caller, job, now):
+            return Acceptance(job, job.first_answer, is_new=True)
+    answered = earlier()
+    if answered is None:
+        raise IntegrityError(f"{job.public_id} is refused by a constraint that is not its key's")
+    return answered
 
 
-def _store(caller: Caller, job: Job, now: datetime) -> Job:
+def _is_stored(caller: Caller, job: Job, now: datetime) -> bool:
+    """False, and nothing of it remains, where the key has its job."""
     job.first_answer = json.dumps(job_as_json(job, []), ensure_ascii=False)
     queue.take_place(job, now)
-    job.save(force_insert=True)
+    if not insert_new(job):
+        return False
     ledger.reserve(caller.customer, job.public_id, job.reserved_micros, now)
     _refuse_when_queue_is_full(caller, waiting=queue.enter(job))
     async_task("dispatch.tasks.scan_now", cluster="control")
-    return job
+    return True
 
 
 def _refuse_when_queue_is_full(caller: Caller, waiting: int) -> None:

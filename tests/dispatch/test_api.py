@@ -10,6 +10,8 @@ from django.utils import timezone
 from billing.models import ApiKey
 from billing.services.create_customer import create_customer
 from billing.services.issue_key import issue_key
+from catalog.models import PublicModel
+from catalog.revision import bump_revision
 from dispatch.models import Job
 from tests.engine import IMAGE, VIDEO, Engine
 
@@ -27,6 +29,21 @@ def test_the_same_key_and_body_give_the_first_answer_byte_for_byte(engine: Engin
     again = engine.submit(key="order-1")
     assert (again.status_code, again.content) == (201, first.content)
     assert Job.objects.count() == 1
+
+
+def change(model: PublicModel, **values: Any) -> None:
+    PublicModel.objects.filter(pk=model.pk).update(**values)
+    bump_revision()
+
+
+def test_the_same_key_gives_its_answer_though_the_request_would_be_refused_today(
+    engine: Engine,
+) -> None:
+    first = engine.submit(key="order-1")
+    change(Job.objects.get().public_model, published=False, enabled=False)
+    assert problem(engine.submit(key="order-2")) == (409, "model_not_published")
+    assert engine.submit(key="order-1").content == first.content
+    assert problem(engine.submit(key="order-1", duration_s=6)) == (409, "idempotency_conflict")
 
 
 def test_the_same_key_with_another_body_is_a_conflict(engine: Engine) -> None:
@@ -151,11 +168,9 @@ def test_a_price_above_the_customers_own_limit_is_refused(engine: Engine) -> Non
 def test_a_model_of_another_group_or_unknown_does_not_exist_and_one_in_change_says_so(engine: Engine) -> None:
     assert problem(engine.submit(model="nothing")) == (404, "model_not_found")
     model = engine.job().public_model
-    model.published = model.enabled = False
-    model.save()
+    change(model, published=False, enabled=False)
     assert problem(engine.submit()) == (409, "model_not_published")
-    model.allowed_groups = ["elsewhere"]
-    model.save()
+    change(model, allowed_groups=["elsewhere"])
     assert problem(engine.submit()) == (404, "model_not_found")
 
 

@@ -96,10 +96,12 @@ def test_a_request_that_no_model_takes_is_refused_with_each_reason(engine: Engin
 
 def test_only_models_that_this_customer_may_use_make_offers(engine: Engine) -> None:
     PublicModel.objects.filter(slug=PRO).update(allowed_groups=["elsewhere"])
+    bump_revision()
     job = engine.job(AUTO)
     assert job.model_choice is not None
     assert set(job.model_choice["models"]) == {MAIN}
     PublicModel.objects.filter(modality="video").update(enabled=False, published=False)
+    bump_revision()
     assert problem(engine.submit(AUTO)) == (404, "model_not_found")
 
 
