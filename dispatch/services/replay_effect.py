@@ -16,6 +16,7 @@ from catalog.models import DegradationRule, ModelRevision
 from catalog.policy import parse_policy
 from catalog.repository import find_policy, policy_name, rule_facts
 from dispatch.compiling import Compilations
+from dispatch.drafting.reading import Draft as TypedDraft
 from dispatch.live_catalogue import LiveCatalogue, rates_to, read_catalogue
 from dispatch.models import SelectionRound
 from dispatch.queries.recorded_versions import recorded_documents
@@ -40,11 +41,13 @@ WINDOW: Final = timedelta(days=1)
 MOST_ROUNDS: Final = 1_000
 
 
-def replay_effect(draft: ModelFacts | ModelRevision, now: datetime, most: int = MOST_ROUNDS) -> Effect:
+def replay_effect(
+    draft: ModelFacts | ModelRevision | TypedDraft, now: datetime, most: int = MOST_ROUNDS
+) -> Effect:
     """Over the newest `most` rounds of the jobs of the last 24 hours. See docs: the operator's console.
 
     Raises CatalogueError for an unknown policy or rule, and PolicyError."""
-    revised = _revised(draft) if isinstance(draft, ModelRevision) else _drafted(draft)
+    revised = _read(draft)
     rounds = SelectionRound.objects.filter(
         job__public_model__slug=revised.model.slug, job__created_at__gt=now - WINDOW, created_at__lte=now
     )
@@ -94,14 +97,27 @@ def _present(draft: Draft, catalogue: LiveCatalogue, now: datetime) -> Present:
     return Present(supplies, *rates_to(draft.policy.currency, now))
 
 
+def _read(draft: ModelFacts | ModelRevision | TypedDraft) -> Draft:
+    match draft:
+        case ModelRevision():
+            return _revised(draft)
+        case TypedDraft():
+            return _draft(draft.facts, draft.parameters, _rules_now(draft.facts))
+        case _:
+            return _drafted(draft)
+
+
 def _drafted(facts: ModelFacts) -> Draft:
     """A draft that is not saved: with the policy and the rules as they are now."""
     policy = find_policy(facts.policy)
     if policy is None:
         raise CatalogueError("policy", f"no policy {facts.policy!r}; save it first")
+    return _draft(replace(facts, policy=policy_name(policy)), policy.parameters, _rules_now(facts))
+
+
+def _rules_now(facts: ModelFacts) -> dict[str, Any]:
     named = {binding.rule for binding in facts.bindings if binding.rule}
-    rules = {row.slug: plain(rule_facts(row)) for row in DegradationRule.objects.filter(slug__in=named)}
-    return _draft(replace(facts, policy=policy_name(policy)), policy.parameters, rules)
+    return {row.slug: plain(rule_facts(row)) for row in DegradationRule.objects.filter(slug__in=named)}
 
 
 def _revised(revision: ModelRevision) -> Draft:

@@ -14,9 +14,7 @@ from django.utils.translation import gettext as _
 from django.views.decorators.http import require_POST, require_safe
 
 from catalog.exceptions import CatalogueError, StaleRevision
-from catalog.facts import plain
-from catalog.models import DegradationRule, ModelRevision, PublicModel
-from catalog.repository import rule_facts
+from catalog.models import PublicModel
 from dispatch.drafting.reading import Draft
 from dispatch.gates import Gate
 from dispatch.queries.bindings_now import bindings_now
@@ -182,16 +180,11 @@ def _places(model: PublicModel, version: Version, now: datetime) -> dict[str, in
 
 def _effect(edit: Edit, now: datetime) -> dict[str, Any]:
     """The recorded selections of the last 24 hours under the draft, as a revision that nobody saved."""
-    draft = edit.draft
-    named = {each.rule for each in draft.facts.bindings if each.rule}
-    rules = {row.slug: plain(rule_facts(row)) for row in DegradationRule.objects.filter(slug__in=named)}
-    document = {"model": plain(draft.facts), "policy": draft.parameters, "rules": rules}
-    revision = ModelRevision(public_model=edit.model, number=edit.base.number + 1, document=document)
-    found = replay_effect(revision, now)
+    found = replay_effect(edit.draft, now)
     return {
         "effect": found,
         "share": found.changed / found.replayed if found.replayed else 0.0,
         "unchanged": found.replayed - found.changed,
         "past": [each for each in watches_of(edit.model) if each.compared.share_error is not None],
-        "currency": draft.parameters.get("currency", "USD"),
+        "currency": edit.draft.parameters.get("currency", "USD"),
     }
