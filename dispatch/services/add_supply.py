@@ -1,6 +1,7 @@
 """Adds a supply with what it can do and what it charges, all or nothing; no public model uses it yet."""
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
@@ -16,22 +17,24 @@ from catalog.services.save_supply import save_supply
 from dispatch.models import SupplyDraft
 
 
+@dataclass(frozen=True, slots=True)
+class NewSupply:
+    """`label` names the version of its capability. Without `price` nothing is sent to it until it has one."""
+
+    facts: SupplyFacts
+    label: str
+    capability: Mapping[str, Any]
+    price: Mapping[str, Any] | None
+
+
 @transaction.atomic
-def add_supply(
-    facts: SupplyFacts,
-    label: str,
-    capability: Mapping[str, Any],
-    price: Mapping[str, Any] | None,
-    *,
-    actor: Actor,
-    now: datetime,
-) -> Supply:
-    """Without `price` nothing is sent to it until it has one. Raises StaleRevision where the slug exists,
-    CatalogueError."""
-    supply = save_supply(facts, expected_revision=None, actor=actor, now=now)
-    publish_capability(supply, label, capability, actor=actor, now=now)
-    if price is not None:
-        publish_price(supply, price, actor=actor, now=now)
+def add_supply(new: NewSupply, draft: SupplyDraft, *, actor: Actor, now: datetime) -> Supply:
+    """Its draft is gone with that. Raises StaleRevision where the slug exists, CatalogueError."""
+    supply = save_supply(new.facts, expected_revision=None, actor=actor, now=now)
+    publish_capability(supply, new.label, new.capability, actor=actor, now=now)
+    if new.price is not None:
+        publish_price(supply, new.price, actor=actor, now=now)
+    draft.delete()
     return supply
 
 

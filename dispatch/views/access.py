@@ -10,7 +10,8 @@ from django.core.exceptions import PermissionDenied
 from django.http import HttpRequest, HttpResponse, HttpResponseBase
 from django.utils import timezone
 
-from catalog.audit import Actor, Change, record
+from catalog.audit import Actor
+from dispatch.services.note_refused_change import note_refused_change
 
 ROLES: Final = ("viewer", "operator", "publisher", "finance", "admin")
 # The roles are Django groups. An admin may do everything, since he gives the roles out.
@@ -98,8 +99,6 @@ def refuse(request: HttpRequest, action: str) -> NoReturn:
 
 
 def _audit_refusal(request: HttpRequest, action: str) -> None:
-    if request.method in _SAFE_METHODS:
-        return
-    refused = {"method": request.method, "needs": action}
-    change = Change("refused change", f"address:{request.path}"[:120], after=refused)
-    record(actor_of(request), change, timezone.now())
+    method = request.method or ""
+    if method not in _SAFE_METHODS:
+        note_refused_change(request.path, method, action, actor=actor_of(request), now=timezone.now())

@@ -13,9 +13,9 @@ from django.utils.translation import gettext as _
 from django.views.decorators.http import require_POST, require_safe
 
 from billing.money import written
-from catalog.audit import Change, record
 from dispatch.queries import job_filter, job_list
 from dispatch.queries.job_list import JobRow
+from dispatch.services.note_export import note_export
 from dispatch.views import jobs as listed
 from dispatch.views.access import actor_of, requires
 from dispatch.views.bulk import SAMPLES, Bulk, bulk_token, confirmed_bulk, filter_of, moment_of, ticked_of
@@ -47,7 +47,8 @@ def export_jobs_now(request: HttpRequest) -> HttpResponseBase:
         return _page(request, bulk, 409)
     wanted = job_filter.parse_filter(query)
     ids = list(job_list.newest_ids(wanted, bulk.as_of, job_list.MOST_EXPORTED))
-    _recorded(request, {"filter": bulk.query, "as_of": bulk.as_of.isoformat(), "jobs": len(ids)})
+    told = {"filter": bulk.query, "as_of": bulk.as_of.isoformat(), "jobs": len(ids)}
+    note_export(told, actor=actor_of(request), now=timezone.now())
     return csv_response(f"jobs-{bulk.as_of:%Y%m%dT%H%M%SZ}.csv", _HEADS, _exported(ids))
 
 
@@ -60,7 +61,7 @@ def export_ticked(request: HttpRequest) -> HttpResponseBase:
         messages.info(request, _("Nothing was ticked: nothing was exported."))
         return redirect("jobs")
     ids = job_list.ids_of(ticked)
-    _recorded(request, {"jobs": len(ids)})
+    note_export({"jobs": len(ids)}, actor=actor_of(request), now=timezone.now())
     return csv_response(f"jobs-{timezone.now():%Y%m%dT%H%M%SZ}.csv", _HEADS, _exported(ids))
 
 
@@ -84,11 +85,6 @@ def _page(request: HttpRequest, bulk: Bulk, status: int) -> HttpResponse:
         "as_of": now,
     }
     return render(request, "console/jobs_export.html", context, status=status)
-
-
-def _recorded(request: HttpRequest, told: dict[str, object]) -> None:
-    """What leaves the console with customers' names in it is remembered."""
-    record(actor_of(request), Change(_ACTION, "installation:jobs", after=told), timezone.now())
 
 
 def _exported(ids: Sequence[int]) -> Iterator[Sequence[Cell]]:

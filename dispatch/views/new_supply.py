@@ -17,7 +17,7 @@ from catalog.exceptions import CatalogueError, StaleRevision
 from catalog.models import AdminState, Channel, Supply
 from dispatch import price_form, supply_form
 from dispatch.models import SupplyDraft
-from dispatch.services.add_supply import add_supply, discard_draft, keep_draft
+from dispatch.services.add_supply import NewSupply, add_supply, discard_draft, keep_draft
 from dispatch.services.answer_once import answer_once
 from dispatch.supply_form import STEPS, Known, Read
 from dispatch.views import supply_words as words
@@ -145,12 +145,11 @@ def _add(request: HttpRequest, draft: SupplyDraft, key: str) -> HttpResponse:
             return _page(request, draft, step, _typed(draft, step), read, 422)
     actor, now = actor_of(request), timezone.now()
     facts = supply_form.supply_facts_of(*(reads[step].values for step in STEPS[:3]))
-    price = None if without_price else reads["cost"].values["document"]
+    can, price = reads["can"].values, None if without_price else reads["cost"].values["document"]
+    new = NewSupply(facts, can["label"], can["document"], price)
 
     def add() -> str:
-        can = reads["can"].values
-        supply = add_supply(facts, can["label"], can["document"], price, actor=actor, now=now)
-        draft.delete()
+        supply = add_supply(new, draft, actor=actor, now=now)
         messages.info(request, _("The supply exists. No public model uses it yet."))
         return reverse("try_supply", args=[supply.slug])
 
