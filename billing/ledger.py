@@ -14,7 +14,7 @@ from django.db import connection
 from django.db.models import F
 
 from billing.errors import InsufficientCredit
-from billing.models import CostRuleVersion, CreditEntry, Customer, ProviderUsageEntry
+from billing.models import CreditEntry, Customer, ProviderUsageEntry
 
 Kind = CreditEntry.Kind
 
@@ -40,7 +40,6 @@ locked AS (
     JOIN moved ON moved.customer_id = customer.id ORDER BY customer.id FOR NO KEY UPDATE OF customer)
 UPDATE billing_customer AS customer SET balance_micros = customer.balance_micros + locked.micros
 FROM locked WHERE customer.id = locked.id"""
-NOTHING_TO_ADD: Mapping[str, Any] = {}
 
 
 def deposit(customer: Customer, amount_micros: int, note: str, now: datetime) -> CreditEntry:
@@ -169,7 +168,7 @@ def post(entries: Sequence[CreditEntry], now: datetime) -> None:
 
 @dataclass(frozen=True, slots=True)
 class ProviderCost:
-    """What an attempt costs at its provider: by the quote, or as it ended."""
+    """What an attempt costs at its provider: by the quote, as it ended, or by how much that was mistaken."""
 
     attempt: str
     supply_id: int
@@ -223,26 +222,7 @@ def _reversal(expected: ProviderUsageEntry, settled: ProviderUsageEntry, now: da
     )
 
 
-def correct_cost(
-    attempt: str,
-    supply_id: int,
-    version: CostRuleVersion,
-    change_micros: int,
-    currency: str,
-    now: datetime,
-    platform_loss: bool = False,
-    details: Mapping[str, Any] = NOTHING_TO_ADD,
-) -> None:
+def correct_cost(change: ProviderCost, now: datetime) -> None:
     """A settled cost that was not the true one: the difference, as an entry of its own. Not idempotent, since
     a cost may be corrected again: the caller does it once for each finding."""
-    ProviderUsageEntry.objects.create(
-        attempt=attempt,
-        supply_id=supply_id,
-        kind=ProviderUsageEntry.Kind.CORRECTION,
-        amount_micros=change_micros,
-        currency=currency,
-        cost_rule_version=version,
-        platform_loss=platform_loss,
-        details=dict(details),
-        at=now,
-    )
+    change.entry(ProviderUsageEntry.Kind.CORRECTION, now).save(force_insert=True)

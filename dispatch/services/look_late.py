@@ -17,7 +17,7 @@ from dispatch.models import Attempt, Job, ProviderEvent, ProviderJob
 from dispatch.repository import keep_event, lock_job_of
 from dispatch.services import raise_alerts
 from dispatch.services.record_poll import ENDS
-from dispatch.services.settle import cost_at_end
+from dispatch.services.settle import cost_at_end, provider_cost
 from dispatch.transport import transport_to
 
 FIRST_LOOK_AFTER = timedelta(minutes=15)
@@ -92,16 +92,8 @@ def _correct(attempt: Attempt, cost: Cost, why: str, now: datetime) -> None:
             return
         Attempt.objects.filter(pk=attempt.pk).update(cost_micros=cost.micros)
         Job.objects.filter(pk=attempt.job_id).update(provider_cost_micros=F("provider_cost_micros") + change)
-        ledger.correct_cost(
-            attempt.public_id,
-            attempt.supply_id,
-            attempt.cost_rule_version,
-            change,
-            attempt.quote_currency,
-            now,
-            platform_loss=True,
-            details={"why": why, **cost.as_details()},
-        )
+        details = {"why": why, **cost.as_details()}
+        ledger.correct_cost(provider_cost(attempt, change, details, platform_loss=True), now)
         if cost.doubt:
             raise_alerts.cost_in_doubt(attempt, cost, now)
 

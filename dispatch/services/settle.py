@@ -98,11 +98,11 @@ def _remember_refusals(ends: Sequence[End], now: datetime) -> None:
 def _book_provider_costs(ends: Sequence[End], now: datetime) -> None:
     accepted = [end.attempt for end in ends if end.move.to is A.ACCEPTED]
     ledger.expect_costs(
-        [_provider_cost(attempt, attempt.quote_micros, _delivered(attempt.job)) for attempt in accepted], now
+        [provider_cost(attempt, attempt.quote_micros, _delivered(attempt.job)) for attempt in accepted], now
     )
     ledger.settle_costs(
         [
-            _provider_cost(
+            provider_cost(
                 end.attempt,
                 end.cost.micros,
                 _delivered(end.attempt.job) | end.cost.as_details(),
@@ -115,9 +115,10 @@ def _book_provider_costs(ends: Sequence[End], now: datetime) -> None:
     )
 
 
-def _provider_cost(
+def provider_cost(
     attempt: Attempt, micros: int, details: Mapping[str, Any], platform_loss: bool = False
 ) -> ProviderCost:
+    """`micros`: the cost, or how much it changes by; in the currency of its quote."""
     return ProviderCost(
         attempt.public_id,
         attempt.supply_id,
@@ -137,7 +138,7 @@ def book_loss(attempt: Attempt, now: datetime) -> None:
         return
     Job.objects.filter(pk=job.pk).update(provider_cost_micros=job.provider_cost_micros + cost)
     why = {"why": "the provider accepted what had been taken as never created"}
-    ledger.settle_costs([_provider_cost(attempt, cost, why, platform_loss=True)], now)
+    ledger.settle_costs([provider_cost(attempt, cost, why, platform_loss=True)], now)
 
 
 def _is_charged(attempt: Attempt, move: Move) -> bool:

@@ -11,7 +11,7 @@ from typing import Any
 from django.db import transaction
 from django_q.tasks import async_task
 
-from billing.ledger import correct_cost
+from billing.ledger import ProviderCost, correct_cost
 from catalog.audit import Actor, Change, record
 from catalog.providers.errors import AUTH, error_of
 from catalog.providers.redaction import redacted
@@ -148,18 +148,18 @@ def _is_free(trial: TrialCall) -> bool:
 
 def _book(trial: TrialCall, micros: int | None, now: datetime) -> None:
     """Ours: no customer pays for it, and the provider's bill will hold it."""
-    if trial.cost_rule_version is None or not micros:
+    if trial.cost_rule_version_id is None or not micros:
         return
-    correct_cost(
-        trial.public_id,
-        trial.supply_id,
-        trial.cost_rule_version,
-        micros,
-        trial.quote_currency,
-        now,
+    booked = ProviderCost(
+        attempt=trial.public_id,
+        supply_id=trial.supply_id,
+        cost_rule_version_id=trial.cost_rule_version_id,
+        amount_micros=micros,
+        currency=trial.quote_currency,
         platform_loss=True,
         details={"trial": trial.public_id},
     )
+    correct_cost(booked, now)
 
 
 def _record(trial: TrialCall, action: str, after: dict[str, Any], actor: Actor, now: datetime) -> None:

@@ -14,6 +14,7 @@ from dispatch.queries.book_totals import Totals, totals
 from dispatch.queries.books import CUSTOMERS, PROVIDERS, BookFilter
 from dispatch.queries.days import Days
 from dispatch.services.count_hours import count_hours
+from dispatch.services.settle import provider_cost
 from tests.money_world import MoneyWorld, make_money_world
 
 FILTERS = (
@@ -61,8 +62,8 @@ def test_each_line_counts_once_whenever_it_comes(money: MoneyWorld) -> None:
     now = summed(timezone.now())
     attempt = Attempt.objects.order_by("pk").first()
     assert attempt is not None
-    late = (attempt.public_id, attempt.supply_id, attempt.cost_rule_version, 70_000, "USD")
-    ledger.correct_cost(*late, now - timedelta(hours=5), platform_loss=True)
+    late = provider_cost(attempt, 70_000, {}, platform_loss=True)
+    ledger.correct_cost(late, now - timedelta(hours=5))
     wanted = BookFilter(PROVIDERS, kind="correction")
     told = totals(wanted, days(now))
     assert [each.micros for each in told.sums] == [each.micros for each in told.loss] == [70_000]
