@@ -20,7 +20,7 @@ from dispatch.live_catalogue import ServedModel, SupplyFacts
 from dispatch.models import Attempt, CapacityLease, Job, SelectionCount, SelectionRound
 from dispatch.routing.router import route
 from dispatch.routing.snapshot import snapshot
-from dispatch.routing.types import Decision, RoutingInput
+from dispatch.routing.types import Decision, Finding, RoutingInput
 from dispatch.selecting import inputs_for, is_hopeless
 from dispatch.selection_facts import SelectionFacts
 from dispatch.services.advance import end_job, refresh_job
@@ -54,6 +54,22 @@ class Look:
     decision: Decision | None = None
     refused: frozenset[str] = frozenset()  # candidates whose adapter does not take this very request
     content_refused: bool = False  # refusal memory knows its content
+
+
+@dataclass(frozen=True, slots=True)
+class Selected:
+    """A supply was found for a job, whose next attempt gets this id; and what it was found with."""
+
+    job: Job
+    model: ServedModel
+    attempt_id: str
+    inputs: RoutingInput
+    decision: Decision
+    compilations: Compilations
+
+    @property
+    def chosen(self) -> Finding:
+        return self.decision.ranking[0]
 
 
 @dataclass
@@ -129,7 +145,7 @@ def look_at_job(job: Job, model: ServedModel, facts: SelectionFacts, batch: Batc
             break
         # The facts say now that it can't be had: the next round decides without it.
         batch.keep_round(job, inputs, decision, now)
-    _start(job, model, attempt_id, inputs, decision, compilations, facts, batch, now)
+    _start(Selected(job, model, attempt_id, inputs, decision, compilations), facts, batch, now)
     if inputs.job.attempt == 1:
         count.number += 1
     return Look(Seen.STARTS, inputs=inputs, decision=decision)
@@ -183,23 +199,13 @@ def _end_hopeless(job: Job, now: datetime) -> None:
     end_job(job, customer_error(JobState.FAILED, last, access_revoked=False), now)
 
 
-def _start(
-    job: Job,
-    model: ServedModel,
-    attempt_id: str,
-    inputs: RoutingInput,
-    decision: Decision,
-    compilations: Compilations,
-    facts: SelectionFacts,
-    batch: Batch,
-    now: datetime,
-) -> None:
+def _start(selected: Selected, facts: SelectionFacts, batch: Batch, now: datetime) -> None:
     """Takes the slot and prepares the rows of one attempt."""
-    chosen = decision.ranking[0]
-    supply = facts.catalogue.supplies[chosen.candidate.supply.id]
+    job, decision = selected.job, selected.decision
+    supply = facts.catalogue.supplies[selected.chosen.candidate.supply.id]
     facts.take(supply.place)
-    selection_round = batch.keep_round(job, inputs, decision, now)
-    attempt = _attempt(job, model, attempt_id, supply, decision, compilations, selection_round, facts, now)
+    attempt = _attempt(selected, supply, facts, now)
+    attempt.selection_round = batch.keep_round(job, selected.inputs, decision, now)
     batch.attempts.append(attempt)
     batch.leases.append(_lease(attempt, supply, now))
     batch.started.append((job, decision))
@@ -207,43 +213,27 @@ def _start(
     batch.note(job, decision)
 
 
-def _attempt(
-    job: Job,
-    model: ServedModel,
-    attempt_id: str,
-    supply: SupplyFacts,
-    decision: Decision,
-    compilations: Compilations,
-    selection_round: SelectionRound,
-    facts: SelectionFacts,
-    now: datetime,
-) -> Attempt:
-    chosen = decision.ranking[0]
-    plan = compilations.plan(chosen.candidate.key)
+def _attempt(selected: Selected, supply: SupplyFacts, facts: SelectionFacts, now: datetime) -> Attempt:
+    job, model, candidate = selected.job, selected.model, selected.chosen.candidate
+    plan = selected.compilations.plan(candidate.key).as_json()
     return Attempt(
-        public_id=attempt_id,
+        public_id=selected.attempt_id,
         job=job,
-        number=selection_round.attempt_number,
-        selection_round=selection_round,
+        number=selected.inputs.job.attempt,
         supply_id=supply.supply_id,
         channel_id=supply.place.channel_id,
-        tier=chosen.candidate.tier,
+        tier=candidate.tier,
         capability_version_id=supply.capability_version_id,
         cost_rule_version_id=supply.price_in_force(),
         policy_id=model.policy_id,
         model_revision=model.model.revision or 0,
-        sent_request=compilations.transformed_request(chosen.candidate.key),
-        compile_plan=plan.as_json(),
-        client_request_key=attempt_id,
+        sent_request=selected.compilations.transformed_request(candidate.key),
+        compile_plan=plan,
+        client_request_key=selected.attempt_id,
         request_hash=document_hash(
-            [
-                job.request_hash,
-                chosen.candidate.supply.id,
-                chosen.candidate.supply.capability_version.hash,
-                plan.as_json(),
-            ]
+            [job.request_hash, candidate.supply.id, candidate.supply.capability_version.hash, plan]
         ),
-        quote_micros=chosen.quote or 0,
+        quote_micros=selected.chosen.quote or 0,
         quote_currency=model.policy.currency,
         channel_epoch=facts.epoch_of_channel(supply.place.channel_id),
         supply_epoch=facts.epoch_of_supply(supply.supply_id),
