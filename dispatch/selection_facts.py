@@ -5,6 +5,7 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 
 from django.db import connection
+from django.db.models import Count
 
 from dispatch import capacity
 from dispatch.capacity import Kind, Place, Subject
@@ -212,12 +213,17 @@ def _used_in_epoch(health: HealthSnapshot) -> dict[Subject, int]:
         (Kind.CHANNEL, "channel", health.channels),
         (Kind.SUPPLY, "supply", health.supplies),
     ):
-        for number, facts in circuits.items():
-            if facts.state in RETURNING:
-                used[kind.value, number] = CapacityLease.objects.filter(
-                    **{f"{column}_id": number, f"{column}_epoch": facts.epoch}, released_at=None
-                ).count()
+        epochs = {number: facts.epoch for number, facts in circuits.items() if facts.state in RETURNING}
+        granted = _granted_by_epoch(column, epochs) if epochs else {}
+        used |= {(kind.value, number): granted.get((number, epoch), 0) for number, epoch in epochs.items()}
     return used
+
+
+def _granted_by_epoch(column: str, numbers: Collection[int]) -> Mapping[tuple[int, int], int]:
+    """Leases that are held, by channel or supply and the epoch that they were granted under; one query."""
+    held = CapacityLease.objects.filter(**{f"{column}__in": numbers}, released_at=None)
+    counted = held.values_list(column, f"{column}_epoch").annotate(Count("pk")).order_by()
+    return {(number, epoch): leases for number, epoch, leases in counted}
 
 
 _kept_statistics: dict[tuple[int, ...], tuple[datetime, dict[int, Statistics]]] = {}

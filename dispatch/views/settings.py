@@ -13,6 +13,7 @@ from django.utils.translation import check_for_language
 from django.utils.translation import gettext as _
 from django.views.decorators.http import require_POST, require_safe
 
+from dispatch.queries.health_policies import differing_policies, own_policy
 from dispatch.services.answer_once import answer_once
 from dispatch.services.change_roles import LastAdmin, change_roles
 from dispatch.views.access import ROLES, actor_of, requires, roles_of
@@ -29,7 +30,6 @@ from dispatch.views.shell import (
     page,
 )
 from dispatch.views.zones import OFFERED, ZONE_COOKIE, personal_zone, reporting_zone, zone_named
-from health.models import HealthPolicy
 from health.parameters import NAMES, parse_parameters
 
 _ROLES: Final = "change roles"
@@ -63,13 +63,11 @@ def _values(names: tuple[tuple[str, Any], ...]) -> list[tuple[str, Any, Any]]:
 
 def _health() -> dict[str, Any]:
     """The installation's parameters of the circuits, and where channels and supplies differ."""
-    newest: dict[tuple[int | None, int | None], HealthPolicy] = {}
-    for policy in HealthPolicy.objects.select_related("channel", "supply").order_by("version"):
-        newest[policy.channel_id, policy.supply_id] = policy
-    own = newest.pop((None, None), None)
-    parameters = parse_parameters(own.parameters if own else {})
-    values = [(name, getattr(parameters, name), name in (own.parameters if own else {})) for name in NAMES]
-    return {"policy": own, "values": values, "others": [each for each in newest.values() if each.parameters]}
+    own = own_policy()
+    changed = own.parameters if own else {}
+    parameters = parse_parameters(changed)
+    values = [(name, getattr(parameters, name), name in changed) for name in NAMES]
+    return {"policy": own, "values": values, "others": differing_policies()}
 
 
 def _users() -> list[tuple[User, list[str]]]:
