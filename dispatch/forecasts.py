@@ -67,7 +67,7 @@ class Actual:
 
 
 @dataclass(frozen=True, slots=True)
-class Share:
+class SupplyShare:
     """Of one supply; `band` is how far `actual` may be from `expected` by chance."""
 
     supply: str
@@ -90,14 +90,14 @@ class Comparison:
     cost is a part of what was expected. None: one of the two is not known."""
 
     verdict: str
-    shares: tuple[Share, ...] = ()  # the largest difference first
+    shares: tuple[SupplyShare, ...] = ()  # the largest difference first
     success_difference: float | None = None
     success_is_off: bool = False
     cost_difference: float | None = None
     cost_is_off: bool = False
 
     @property
-    def worst(self) -> Share | None:
+    def worst(self) -> SupplyShare | None:
         return self.shares[0] if self.shares else None
 
     @property
@@ -123,11 +123,11 @@ def compare(forecast: Forecast, actual: Actual) -> Comparison:
     return Comparison(verdict, shares, success, success_is_off, relative, cost_is_off)
 
 
-def _shares(forecast: Forecast, actual: Actual) -> Iterable[Share]:
+def _shares(forecast: Forecast, actual: Actual) -> Iterable[SupplyShare]:
     for supply in {**forecast.picks, **actual.picks}:
         expected = forecast.picks.get(supply, 0) / forecast.rounds
         real = actual.picks.get(supply, 0) / actual.rounds if actual.rounds else 0.0
-        yield Share(supply, expected, real, _band(expected, forecast.rounds, max(actual.rounds, 1)))
+        yield SupplyShare(supply, expected, real, _band(expected, forecast.rounds, max(actual.rounds, 1)))
 
 
 def _band(rate: float, before: int, after: int) -> float:

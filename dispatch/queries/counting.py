@@ -4,9 +4,9 @@ from typing import Any, Final
 
 from django.db.models import QuerySet
 
-CAP: Final = 10_000  # counting stops here: "10,000+"
+COUNTED_UP_TO: Final = 10_000  # counting stops here: "10,000+"
 
 
 def capped(rows: QuerySet[Any]) -> int:
-    """How many there are, at most CAP."""
-    return rows.order_by()[:CAP].count()
+    """How many there are, at most COUNTED_UP_TO."""
+    return rows.order_by()[:COUNTED_UP_TO].count()

@@ -13,7 +13,7 @@ from dispatch.models import Job
 from dispatch.queries.cuts import Cursor, Cut, cut
 from dispatch.queries.days import Days
 
-CAP: Final = 1_000  # jobs that the groups are counted from
+NEWEST_COUNTED: Final = 1_000  # jobs that the groups are counted from
 _CHUNK: Final = 2_000
 
 
@@ -52,7 +52,7 @@ class Group:
 
 @dataclass(frozen=True)
 class Groups:
-    """`is_capped`: only the newest CAP jobs of these days are counted."""
+    """`is_capped`: only the newest NEWEST_COUNTED jobs of these days are counted."""
 
     groups: tuple[Group, ...]
     is_capped: bool
@@ -110,9 +110,8 @@ def _row(job: Job, said: Mapping[str, object]) -> DegradedRow:
 def groups_of(days: Days) -> Groups:
     """Input × supply, the largest first: what to mend first."""
     told = degraded_jobs(days, DegradedFilter()).order_by("-finished_at", "-id")
-    rows = list(
-        told.values_list("dropped_inputs", "adopted_attempt__supply__slug", "public_model__slug")[:CAP]
-    )
+    columns = ("dropped_inputs", "adopted_attempt__supply__slug", "public_model__slug")
+    rows = list(told.values_list(*columns)[:NEWEST_COUNTED])
     counted: Counter[tuple[str, str]] = Counter()
     models: dict[tuple[str, str], set[str]] = {}
     for dropped, supply, model in rows:
@@ -123,4 +122,4 @@ def groups_of(days: Days) -> Groups:
         Group(name, supply, jobs, tuple(sorted(models[name, supply])))
         for (name, supply), jobs in sorted(counted.items(), key=lambda each: (-each[1], each[0]))
     )
-    return Groups(groups, len(rows) == CAP)
+    return Groups(groups, len(rows) == NEWEST_COUNTED)

@@ -12,7 +12,7 @@ from django.db import connection
 from catalog.models import AdminState, AuditEntry, PublicModel, SupplyBinding
 from dispatch.models import Job
 from dispatch.queries.bindings_now import circuit_of
-from dispatch.queries.counting import CAP, capped
+from dispatch.queries.counting import COUNTED_UP_TO, capped
 from dispatch.queries.off_air import OffAir, off_air
 from dispatch.routing.types import TIERS
 
@@ -36,7 +36,7 @@ class Supplied:
 
 @dataclass(frozen=True, slots=True)
 class ModelLine:
-    """`waiting` is capped at CAP over all models; `warning` is "", no_exact or single."""
+    """`waiting` is capped at COUNTED_UP_TO over all models; `warning` is "", no_exact or single."""
 
     model: PublicModel
     state: str
@@ -115,9 +115,9 @@ def is_usable(binding: SupplyBinding, now: datetime) -> bool:
 
 
 def _waiting() -> dict[int, int]:
-    """Queued jobs by model, up to CAP of all."""
+    """Queued jobs by model, up to COUNTED_UP_TO of all."""
     with connection.cursor() as cursor:
-        cursor.execute(_WAITING_SQL, [CAP])
+        cursor.execute(_WAITING_SQL, [COUNTED_UP_TO])
         return dict(cursor.fetchall())
 
 

@@ -11,7 +11,7 @@ from django.http import QueryDict
 
 from catalog.models import Supply
 from dispatch.models import Attempt, Job
-from dispatch.queries.counting import CAP
+from dispatch.queries.counting import COUNTED_UP_TO
 from dispatch.queries.cuts import Cursor, Cut, cut
 from health.memory import record_of
 from health.models import FROZEN, RefusalRecord
@@ -35,7 +35,7 @@ class RefusalFilter:
 
 @dataclass(frozen=True)
 class RefusalRow:
-    """`due_at`: the earliest next try of a record in cooldown. Counts stop at CAP for a whole page."""
+    """`due_at`: the earliest next try of a record in cooldown. Counts stop at COUNTED_UP_TO a page."""
 
     record: RefusalRecord
     state: str
@@ -108,9 +108,9 @@ def _row(
 
 
 def _stopped(fingerprints: Collection[str]) -> Counter[tuple[str, bool]]:
-    """By fingerprint, and whether they ended refused; up to CAP jobs."""
+    """By fingerprint, and whether they ended refused; up to COUNTED_UP_TO jobs."""
     jobs = Job.objects.filter(_STOPPED, content_fingerprint__in=fingerprints)
-    told = jobs.values_list("content_fingerprint", "error_code")[:CAP]
+    told = jobs.values_list("content_fingerprint", "error_code")[:COUNTED_UP_TO]
     return Counter((fingerprint, code == _REFUSED) for fingerprint, code in told)
 
 

@@ -14,7 +14,7 @@ from django.utils.safestring import SafeString
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, ngettext, pgettext
 
-from dispatch.queries.counting import CAP
+from dispatch.queries.counting import COUNTED_UP_TO
 from dispatch.views import icons
 from dispatch.views import vocabulary as words
 from dispatch.views.access import MATRIX, ROLES
@@ -330,7 +330,7 @@ def count(number: int) -> str:
 @register.filter
 def capped(number: int) -> str:
     """A count that stopped at its cap says so."""
-    return f"{count(number)}+" if number >= CAP else count(number)
+    return f"{count(number)}+" if number >= COUNTED_UP_TO else count(number)
 
 
 @register.filter
