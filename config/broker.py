@@ -12,6 +12,8 @@ from django.db import InterfaceError, OperationalError, close_old_connections, c
 from django_q.brokers.orm import ORM
 from django_q.conf import Conf
 
+from dispatch.ringing import package_of
+
 logger = logging.getLogger(__name__)
 
 # How long it waits for a word before it looks all the same: for tasks that come back because nobody finished
@@ -23,6 +25,8 @@ WAIT_S = 1.0
 # How often the processes below this one have taken tasks: they inherit it, and their guard reads it.
 batches_taken = multiprocessing.RawValue("L", 0)
 
+_OF_A_ROW = ""  # the word of a task that has one
+
 _ENQUEUE = """
 WITH task AS (INSERT INTO django_q_ormq (key, payload, lock) VALUES (%s, %s, clock_timestamp()) RETURNING id)
 SELECT id, pg_notify(%s, '') FROM task"""
@@ -31,12 +35,13 @@ WITH tasks AS (
     INSERT INTO django_q_ormq (key, payload, lock)
     SELECT %s, payload, clock_timestamp() FROM unnest(%s::text[]) AS payload RETURNING id)
 SELECT count(*), pg_notify(%s, '') FROM tasks"""
+# Materialized: a plan may ask a subquery again for each row of the table, and each time it locks others.
 _TAKE = """
-UPDATE django_q_ormq SET lock = clock_timestamp() + make_interval(secs => %s)
-WHERE id IN (
-    SELECT id FROM django_q_ormq WHERE key = %s AND lock < clock_timestamp()
-    ORDER BY id LIMIT %s FOR UPDATE SKIP LOCKED
-) RETURNING id, payload"""
+WITH free AS MATERIALIZED (
+    SELECT id FROM django_q_ormq WHERE key = %(key)s AND lock < clock_timestamp()
+    ORDER BY id LIMIT %(most)s FOR UPDATE SKIP LOCKED)
+UPDATE django_q_ormq AS task SET lock = clock_timestamp() + make_interval(secs => %(retry_s)s)
+FROM free WHERE task.id = free.id RETURNING task.id, task.payload"""
 
 
 class ListeningBroker(ORM):
@@ -57,18 +62,26 @@ class ListeningBroker(ORM):
             with connection.cursor() as cursor:
                 cursor.execute(_ENQUEUE_MANY, [self.list_key, tasks, _channel(self.list_key)])
 
-    def dequeue(self) -> list[tuple[int, str]] | None:
-        """Id and payload of each task that was taken; None after a wait, to be called again."""
+    def wake(self, task: str) -> None:
+        """The word alone, which goes out with the caller's transaction; who hears it runs the task."""
+        with connection.cursor() as cursor:
+            cursor.execute("SELECT pg_notify(%s, %s)", [_channel(self.list_key), task])
+
+    def dequeue(self) -> list[tuple[int | None, str]] | None:
+        """Id and payload of each task that was taken; None after a wait, to be called again. What only a word
+        told of has no id, since there is nothing to acknowledge."""
         try:
             if time.monotonic() >= self._look_at_s:
-                self._listen()
+                self.listen()
                 taken = self._take()
                 if len(taken) < Conf.BULK:  # there are no more, and we are told of the next
                     self._look_at_s = time.monotonic() + LOOK_AT_LEAST_EVERY_S
                 if taken:
                     return taken
-            if self._is_told():
+            words = self.words(WAIT_S)
+            if _OF_A_ROW in words:
                 self._look_at_s = 0
+            return self._of_words(words - {_OF_A_ROW}) or None
         except (OperationalError, InterfaceError) as error:
             # The library would log, sleep for ten seconds, and have this whole process replaced.
             logger.warning("The queue is not readable and is tried again: %s", error)
@@ -83,7 +96,13 @@ class ListeningBroker(ORM):
         with connection.cursor() as cursor:
             cursor.execute("DELETE FROM django_q_ormq WHERE id = %s", [task_id])
 
-    def _listen(self) -> None:
+    def words(self, wait_s: float) -> set[str]:
+        """What has been said since it was asked last, or is in time: tasks to run, and of a row nothing."""
+        self.listen()
+        with connection.wrap_database_errors:
+            return {word.payload for word in self._listening.notifies(timeout=wait_s, stop_after=1)}
+
+    def listen(self) -> None:
         """Before the first look, so that no task falls between the look and the wait.
 
         The session is as old as this process: one that broke tells us at the next look or while we wait."""
@@ -93,17 +112,17 @@ class ListeningBroker(ORM):
                 cursor.execute(f'LISTEN "{_channel(self.list_key)}"')
             self._listening = connection.connection
 
-    def _take(self) -> list[tuple[int, str]]:
+    def _take(self) -> list[tuple[int | None, str]]:
         with connection.cursor() as cursor:
-            cursor.execute(_TAKE, [Conf.RETRY, self.list_key, Conf.BULK])
+            asked = {"key": self.list_key, "most": Conf.BULK, "retry_s": Conf.RETRY}
+            cursor.execute(_TAKE, asked)
             taken = sorted(cursor.fetchall())
         batches_taken.value += bool(taken)
         return taken
 
-    def _is_told(self) -> bool:
-        """Waits for a word."""
-        with connection.wrap_database_errors:
-            return bool(list(self._listening.notifies(timeout=WAIT_S, stop_after=1)))
+    def _of_words(self, tasks: set[str]) -> list[tuple[int | None, str]]:
+        batches_taken.value += bool(tasks)
+        return [(None, package_of(task, self.list_key)) for task in sorted(tasks)]
 
 
 def _channel(queue: str) -> str:
