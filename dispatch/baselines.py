@@ -29,12 +29,14 @@ class RateRule:
     samples: int  # at least so many now; with fewer nothing is said
     floor: float  # a rate up to it is nobody's trouble
     factor: float  # times the day's own rate
+    ceiling: float = 0.9  # a rate beyond it is bad, however usual it has become
 
 
 def limit_of(before: Share, rule: RateRule) -> float:
     """What the rate must not pass: a multiple of the day's own, but at most half of the way from there to 1,
-    or a rate that is bad already could never become worse."""
-    return max(rule.floor, min(rule.factor * before.rate, (1 + before.rate) / 2))
+    or a rate that is bad already could never become worse; and never more than the ceiling, or a day of
+    nothing else would make it normal."""
+    return max(rule.floor, min(rule.factor * before.rate, (1 + before.rate) / 2, rule.ceiling))
 
 
 def is_high(now: Share, before: Share, rule: RateRule) -> bool:

@@ -2,6 +2,7 @@
 
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
 from datetime import datetime
 from typing import Any
 
@@ -20,6 +21,7 @@ type Test = Callable[[Share, Share, RateRule], bool]
 
 ERRORS, FAILOVER, SAFETY = "provider_errors_and_timeouts", "failover_rate_high", "safety_rate_shift"
 LATENCY, COST = "latency_over_baseline", "cost_per_success_over"
+MOST_UNKNOWN = 0.5  # of submissions: where more end so, nothing is sent, whatever the day was like
 
 
 def watch_rates(now: datetime) -> None:
@@ -43,7 +45,8 @@ def rule_of(code: str) -> RateRule:
         FAILOVER: (settings.ALERT_SAMPLES, settings.ALERT_FAILOVER_PERCENT),
         SAFETY: (settings.ALERT_SAMPLES, settings.ALERT_SAFETY_PERCENT),
     }[code]
-    return RateRule(samples, floor_percent / 100, settings.ALERT_RATE_FACTOR_PERCENT / 100)
+    rule = RateRule(samples, floor_percent / 100, settings.ALERT_RATE_FACTOR_PERCENT / 100)
+    return replace(rule, ceiling=MOST_UNKNOWN) if code == HELD_BY else rule
 
 
 def _of_supplies(now: datetime) -> dict[str, Found]:

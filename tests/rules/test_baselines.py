@@ -15,7 +15,7 @@ from dispatch.baselines import (
 )
 
 RULE = RateRule(samples=20, floor=0.1, factor=2.0)
-SURGE = RateRule(samples=5, floor=0.2, factor=2.0)
+SURGE = RateRule(samples=5, floor=0.2, factor=2.0, ceiling=0.5)
 NOTHING = Share()
 
 
@@ -55,7 +55,18 @@ def test_the_limit_is_never_out_of_reach() -> None:
     assert limit_of(Share(2, 100), RULE) == 0.1
     assert limit_of(Share(30, 100), RULE) == 0.6
     assert limit_of(Share(60, 100), RULE) == 0.8
-    assert limit_of(Share(100, 100), RULE) == 1.0
+    assert limit_of(Share(100, 100), RULE) == 0.9
+    assert limit_of(Share(100, 100), SURGE) == 0.5
+
+
+def test_a_day_of_nothing_but_failures_makes_them_not_normal() -> None:
+    """Else an alert would end by lasting for a day, and a channel would be sent to again."""
+    nothing_else = Share(1000, 1000)
+    assert is_high(Share(40, 40), nothing_else, RULE)
+    assert is_high(Share(5, 5), nothing_else, SURGE)
+    assert is_high(Share(80, 100), nothing_else, SURGE)
+    assert not is_high(Share(50, 100), nothing_else, SURGE)
+    assert not is_high(Share(0, 100), nothing_else, SURGE)
 
 
 @pytest.mark.parametrize(
