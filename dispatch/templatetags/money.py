@@ -4,15 +4,18 @@ from datetime import UTC, date, datetime
 from typing import Final
 
 from django import template
+from django.utils import timezone
 from django.utils.formats import date_format
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
+from billing.money import written
 from catalog.models import AuditEntry
-from dispatch.templatetags.console import clock_text, moment, utc
+from dispatch.templatetags.console import moment, utc
 from dispatch.views import icons, money_words
 from dispatch.views import vocabulary as words
 from dispatch.views.audit_changes import changes_of
+from dispatch.views.audit_words import HEALTH_PARAMETERS
 
 register = template.Library()
 
@@ -75,7 +78,9 @@ def told(value: str | datetime | None) -> SafeString | str:
 @register.filter
 def told_in_short(value: str | datetime | None) -> str:
     """The same within a line, or nothing."""
-    text = clock_text(value) if isinstance(value, datetime) else (value or "")
+    if isinstance(value, datetime):
+        return f"{timezone.localtime(value):%Y-%m-%d %H:%M}"
+    text = value or ""
     return text if len(text) <= _SHORT else f"{text[:_SHORT]}…"
 
 
@@ -83,6 +88,17 @@ def told_in_short(value: str | datetime | None) -> str:
 def who(entry: AuditEntry) -> str:
     """A person, a command, or a part of the product in words."""
     return words.word(money_words.SOURCES, entry.source) if entry.source in _OWN_SOURCES else entry.actor
+
+
+@register.filter
+def team_value(value: object, name: str) -> object:
+    """A setting of the installation by the name of its variable: micros as an amount."""
+    return written(value) if name.endswith("_MICROS") and isinstance(value, int) else value
+
+
+@register.filter
+def health_parameter(name: str) -> str:
+    return words.word(HEALTH_PARAMETERS, name)
 
 
 register.filter("changes", changes_of)

@@ -23,6 +23,7 @@ type Told = str | datetime
 
 _MOMENT: Final = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d")
 _AMOUNTS: Final = ("deposit", "fixed", "per_credit", "per_request", "per_second")
+_EMPTY: Final[tuple[Any, ...]] = (None, "", [], {})
 _UNNAMED: Final = ("document",)  # holds all that was saved
 
 
@@ -42,21 +43,25 @@ class _Leaf:
 
 
 def changes_of(entry: AuditEntry) -> list[ChangedField]:
-    """In the order of the stored documents; where there is only one of them, all that it says."""
+    """What is there afterwards comes first. Where there is only one document, all of it but what is empty."""
     before, after = _leaves(entry.before), _leaves(entry.after)
-    paths = [*before, *(path for path in after if path not in before)]
+    paths = [*after, *(path for path in before if path not in after)]
     has_both = entry.before is not None and entry.after is not None
     return [
         ChangedField(_label(path, found, entry), _told(path, old, entry), _told(path, new, entry))
         for path in paths
         for old, new in [(before.get(path), after.get(path))]
         for found in [new or old]
-        if found and not (has_both and old and new and old.value == new.value)
+        if found and (_differs(old, new) if has_both else found.value not in _EMPTY)
     ]
 
 
+def _differs(old: _Leaf | None, new: _Leaf | None) -> bool:
+    return old is None or new is None or old.value != new.value
+
+
 def _leaves(document: Any) -> dict[Path, _Leaf]:
-    return {} if document in (None, {}, []) else dict(_walk(document, (), {}))
+    return {} if document in _EMPTY else dict(_walk(document, (), {}))
 
 
 def _walk(value: Any, path: Path, around: Mapping[str, Any]) -> Iterator[tuple[Path, _Leaf]]:
@@ -112,7 +117,7 @@ def _told(path: Path, leaf: _Leaf | None, entry: AuditEntry) -> Told | None:
         return None
     name = next((each for each in reversed(path) if not each.isdecimal()), "")
     value = leaf.value
-    if value is None or value in ("", [], {}):
+    if value in _EMPTY:
         return _("none")
     if isinstance(value, str) and _MOMENT.match(value):
         return datetime.fromisoformat(value)

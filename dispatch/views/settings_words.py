@@ -31,7 +31,10 @@ TEAM: Final[tuple[tuple[Said, tuple[tuple[str, Said], ...]], ...]] = (
         _("Money"),
         (
             ("REPORTING_TIME_ZONE", _("Zone of days, months and starts of prices")),
-            ("GIVE_UP_ALONE_UP_TO_MICROS", _("One person gives up an attempt alone up to (micros)")),
+            (
+                "GIVE_UP_ALONE_UP_TO_MICROS",
+                _("One person gives up an attempt alone up to, in the currency of its quote"),
+            ),
         ),
     ),
 )

@@ -52,6 +52,7 @@ _COUNTS: Final = (
     "sample_count",
     "n",
 )
+_MOST: Final = 100  # seconds, files or results
 _FRAMES: Final = ("first_frame", "last_frame")
 _FLAGS: Final = ("audio", "real_person", *_FRAMES)
 _PLACE: Final = "https://example.com/input"  # stands for a file: only how many there are is decided by
@@ -147,8 +148,9 @@ def _value(name: str, text: str) -> Any:
     if name not in _COUNTS:
         return text
     number = whole_number(text)
-    if number is None or number > 100:
-        raise InvalidRequest(_("Give a whole number. You entered %(typed)s.") % {"typed": text}, name)
+    if number is None or number > _MOST:
+        said = _("Give a whole number from 0 to %(most)s. You entered %(typed)s.")
+        raise InvalidRequest(said % {"most": _MOST, "typed": text}, name)
     return [{"url": _PLACE}] * number if name.startswith("reference_") else number
 
 

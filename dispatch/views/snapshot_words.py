@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from django.utils.translation import gettext as _
-from django.utils.translation import gettext_lazy
+from django.utils.translation import gettext_lazy, pgettext
 
 from dispatch.views import vocabulary as words
 from dispatch.views.model_words import WORDS
@@ -42,7 +42,7 @@ def details_said(details: str) -> str:
     if said := _matched(_DETAILS, details):
         return said
     places = [_matched(_PLACES, each) for each in details.split(", ")]
-    return _(", ").join(places) if all(places) else ""
+    return pgettext("between the items of a list", ", ").join(places) if all(places) else ""
 
 
 def _matched(known: Words, text: str) -> str:

@@ -280,6 +280,18 @@ FINDINGS: Final[Words] = {  # of look-ups of an uncertain attempt
     "not_found": _("The provider does not know this task."),
     "no_answer": _("The provider did not answer."),
 }
+EVENT_OUTCOMES: Final[Words] = {  # of what a provider said: look-ups, statuses, answers to a cancellation
+    **FINDINGS,
+    **{
+        code: ATTEMPT_STATES[code]
+        for code in ("provider_queued", "running", "succeeded", "failed", "cancelled")
+    },
+    "throttled": _("The provider asked to slow down."),
+    "expired": JOB_STATES["expired"],
+    "requested": _("It was asked to stop."),
+    "too_late": _("It is too late to stop it."),
+    "unsupported": _("The provider cannot stop what runs."),
+}
 BROKE_WHILE: Final[Words] = {  # stages of a submission
     "connecting": _("the connection was being made"),
     "sending": _("the request was being sent"),
@@ -317,6 +329,14 @@ CAUSES: Final[Words] = {  # of health.circuit.Cause: the rule that fired
     "restored": _("successes again"),
     "disabled_by_operator": _("disabled by an operator"),
     "enabled_by_operator": _("enabled by an operator"),
+}
+EVIDENCE: Final[Words] = {  # pieces of evidence about health: what happened
+    "success": _("a success"),
+    "failure": _("a failure"),
+    "none": _("an end that says nothing of health"),
+    "tick": _("time that passed"),
+    "disable": _("a person's word: disable"),
+    "enable": _("a person's word: enable"),
 }
 CAUSED_BY: Final[Words] = {"person": _("a person"), "rule": _("a rule")}
 MAINTENANCE_FAULTS: Final[Words] = {  # of dispatch.maintenance

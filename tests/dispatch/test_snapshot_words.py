@@ -45,7 +45,7 @@ def test_a_tier_below_the_one_that_took_the_job_says_so_and_names_no_setting() -
     ("recorded", "chinese"),
     [
         ("channel ark-beijing: 3 of at most 2", "渠道 ark-beijing：3 个，上限 2 个"),
-        ("the supply, channel ark-beijing", "该供给，渠道 ark-beijing"),
+        ("the supply, channel ark-beijing", "该供给、渠道 ark-beijing"),
         ("the supply, something else", ""),
     ],
 )
