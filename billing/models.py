@@ -217,7 +217,9 @@ class CreditEntry(models.Model):
         CHARGE = "charge"  # for what was delivered
         CORRECTION = "correction"
 
-    customer = models.ForeignKey(Customer, on_delete=models.PROTECT, related_name="credit_entries")
+    customer = models.ForeignKey(
+        Customer, on_delete=models.PROTECT, related_name="credit_entries", db_index=False
+    )
     job = models.CharField(max_length=40, blank=True)  # public id; empty for deposits
     kind = models.CharField(max_length=10, choices=Kind)
     amount_micros = models.BigIntegerField()
@@ -243,6 +245,11 @@ class CreditEntry(models.Model):
         ]
         indexes = [
             models.Index(fields=["customer", "-id"], name="credit_of_customer"),  # balance and usage pages
+            models.Index(
+                fields=["customer", "at"],
+                include=["kind", "currency", "amount_micros"],
+                name="credit_of_customer_by_day",
+            ),  # a customer's sums, from the index alone
             models.Index(fields=["at", "id"], name="credit_of_days"),  # the ledger's page
             models.Index(fields=["at", "id"], condition=_SELDOM_CREDIT, name="credit_seldom_of_days"),
             models.Index(fields=["job"], condition=_SELDOM_CREDIT, name="credit_seldom_of_job"),

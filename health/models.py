@@ -126,6 +126,9 @@ class HealthEvent(models.Model):
                 fields=["subject", "subject_id", "-id"], name="health_events_of_subject"
             ),  # timeline
             models.Index(fields=["-id"], name="health_events_newest"),
+            # filters of the log, which is read through for what is seldom
+            models.Index(fields=["to_state", "-id"], name="health_events_to_state"),
+            models.Index(fields=["cause", "-id"], name="health_events_of_cause"),
         ]
 
     def __str__(self) -> str:
@@ -205,6 +208,9 @@ class RefusalRecord(models.Model):
             # settling the attempt that probes
             models.Index(fields=["probe"], condition=~Q(probe=""), name="refusal_probes"),
             models.Index(fields=["-id"], condition=Q(ended_at=None), name="refusals_newest"),  # the page
+            models.Index(
+                fields=["-ended_at"], condition=Q(ended_at__isnull=False), name="refusals_ended"
+            ),  # the last one, where none holds
         ]
 
     def __str__(self) -> str:

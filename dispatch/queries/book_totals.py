@@ -119,11 +119,11 @@ def _of_hours(wanted: BookFilter, days: Days) -> _Sums:
 def _of_lines(wanted: BookFilter, rows: QuerySet[Any], zone: tzinfo) -> _Sums:
     loss = F("platform_loss") if wanted.book == PROVIDERS else Value(False)
     told = rows.select_related(None).order_by().annotate(day=TruncDate("at", tzinfo=zone), loss=loss)
-    return _read(told, "amount_micros", Count("pk"))
+    return _read(told, "amount_micros", Count("*"))
 
 
 def _read(rows: QuerySet[Any], amount: str, number: Aggregate) -> _Sums:
-    told = rows.values_list("day", "kind", "currency", "loss").annotate(Sum(amount), number)
+    told = rows.values_list("day", "kind", "currency", "loss").annotate(Sum(amount), number=number)
     return {(day, kind, currency, loss): (micros, lines) for day, kind, currency, loss, micros, lines in told}
 
 

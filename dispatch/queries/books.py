@@ -62,17 +62,19 @@ def _of_providers(wanted: BookFilter) -> QuerySet[ProviderUsageEntry]:
         rows = rows.filter(supply__slug=wanted.supply)
     if wanted.attempt:
         rows = rows.of_attempts([wanted.attempt])
-    of_jobs = _attempts_of(wanted)
-    return rows if of_jobs is None else rows.filter(attempt__in=of_jobs.values("public_id"))
+    if wanted.job:  # of few attempts: by their ids, or the lines of all days are read for them
+        rows = rows.of_attempts(list(_attempts_of(wanted)))
+    elif wanted.customer:
+        rows = rows.filter(attempt__in=_attempts_of(wanted))
+    return rows
 
 
-def _attempts_of(wanted: BookFilter) -> QuerySet[Attempt] | None:
-    if not (wanted.job or wanted.customer):
-        return None
-    attempts = Attempt.objects.all()
-    if wanted.job:
-        attempts = attempts.filter(job__public_id=wanted.job)
-    return attempts.filter(job__customer__in=_customers(wanted)) if wanted.customer else attempts
+def _attempts_of(wanted: BookFilter) -> QuerySet[Attempt, str]:
+    """Public ids."""
+    attempts = Attempt.objects.filter(job__public_id=wanted.job) if wanted.job else Attempt.objects.all()
+    if wanted.customer:
+        attempts = attempts.filter(job__customer__in=_customers(wanted))
+    return attempts.values_list("public_id", flat=True)
 
 
 def _customers(wanted: BookFilter) -> list[int]:

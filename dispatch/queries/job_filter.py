@@ -5,9 +5,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any, Final
 
-from django.db.models import Exists, OuterRef, Q, QuerySet
-from django.db.models.fields.json import KT
-from django.db.models.functions import Coalesce
+from django.db.models import BooleanField, Exists, F, Func, JSONField, OuterRef, Q, QuerySet, Value
 from django.http import QueryDict
 
 from billing.models import Customer
@@ -25,6 +23,12 @@ SPANS: Final[Mapping[str, timedelta]] = {
 }
 _ATTEMPTS: Final = Attempt.objects.filter(job=OuterRef("pk"))
 _UNKNOWN: Final = sorted(UNKNOWN_STATES)
+# Each look into a snapshot unpacks it: one look for all tiers.
+_LEFT_OUT: Final = (
+    "$.decision.candidates.keyvalue()"
+    f" ? (@.key == $plain || {' || '.join(f'@.key == ${tier}' for tier in Tier.values)})"
+    ".value.reason ? (@ != null)"
+)
 # "dropped" as the index of degraded deliveries says it, "switch" as that of second attempts.
 HAD: Final[Mapping[str, Any]] = {
     "switch": Exists(_ATTEMPTS.filter(number=2)),
@@ -122,7 +126,12 @@ def _models(wanted: JobFilter) -> list[int]:
 def _excluded(supply: str) -> QuerySet[Any, int]:
     """Jobs of the newest rounds that left it out, whichever tier it was bound in."""
     newest = SelectionRound.objects.order_by("-id").values("pk")[:LOOKED_AT]
-    keys = (supply, *(f"{supply}@{tier}" for tier in Tier.values))
-    reasons = [KT(f"snapshot__decision__candidates__{key}__reason") for key in keys]
-    rounds = SelectionRound.objects.filter(pk__in=newest).annotate(left_out=Coalesce(*reasons))
-    return rounds.exclude(left_out=None).values_list("job", flat=True)
+    keys = {"plain": supply} | {tier: f"{supply}@{tier}" for tier in Tier.values}
+    left_out = Func(
+        F("snapshot"),
+        Value(_LEFT_OUT),
+        Value(keys, JSONField()),
+        function="jsonb_path_exists",
+        output_field=BooleanField(),
+    )
+    return SelectionRound.objects.filter(left_out, pk__in=newest).values_list("job", flat=True)

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Final
 
-from django.db.models import F, Q, QuerySet
+from django.db.models import Q, QuerySet
 from django.http import QueryDict
 
 from catalog.models import Supply
@@ -140,4 +140,4 @@ def refused_job(record: RefusalRecord) -> Job | None:
 
 
 def last_ended() -> RefusalRecord | None:
-    return RefusalRecord.objects.exclude(ended_at=None).order_by(F("ended_at").desc()).first()
+    return RefusalRecord.objects.filter(ended_at__isnull=False).order_by("-ended_at").first()
