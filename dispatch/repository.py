@@ -16,7 +16,7 @@ from dispatch.lifecycle import (
     attempt_sources,
     job_sources,
 )
-from dispatch.models import Attempt, Job, ProviderEvent
+from dispatch.models import Attempt, Job, ProviderEvent, ProviderJob
 from dispatch.row_updates import update_each
 
 type AttemptMove = tuple[Attempt, AttemptState, Mapping[str, Any]]  # with the columns it changes
@@ -126,6 +126,18 @@ def claim_attempts(looks: Iterable[tuple[Attempt, datetime]]) -> set[int]:
         for attempt, at in looks
     }
     return _write(Attempt, wanted)
+
+
+def keep_found_late(attempt: Attempt, provider_job_id: str, next_look_at: datetime | None) -> bool:
+    """The provider's job of an attempt that was given up, for the looks that cost it. False where it was not
+    given up, or the job is another attempt's."""
+    given_up = Attempt.objects.filter(pk=attempt.pk, state=AttemptState.ABANDONED)
+    told = given_up.values_list("recovery", flat=True).first()
+    owned = ProviderJob.objects.filter(channel=attempt.channel_id, provider_job_id=provider_job_id)
+    if told is None or owned.exists():
+        return False
+    found = {**told, "found_late": provider_job_id}
+    return bool(given_up.update(recovery=found, next_look_at=next_look_at))
 
 
 _LARGE_OF_JOB = ("metadata", "model_choice", "first_answer")

@@ -14,7 +14,7 @@ from catalog.providers.registry import adapter_for
 from catalog.providers.types import Found, JobStatus, PollFailure, RecoverResult
 from catalog.vault import VaultError
 from dispatch.models import Attempt, Job, ProviderEvent, ProviderJob
-from dispatch.repository import keep_event, lock_job_of
+from dispatch.repository import keep_event, keep_found_late, lock_job_of
 from dispatch.services import raise_alerts
 from dispatch.services.record_poll import ENDS
 from dispatch.services.settle import cost_at_end, provider_cost
@@ -51,16 +51,12 @@ def _found_job(attempt: Attempt, look_up: LookUp, now: datetime) -> str | None:
     result = look_up(attempt, now)
     with transaction.atomic():
         _keep(attempt, type(result).__name__.lower(), result.evidence(), now)
-        if not isinstance(result, Found) or _is_anothers(attempt, result.provider_job_id):
+        if not isinstance(result, Found):
             return None
-        attempt.recovery = {**attempt.recovery, "found_late": result.provider_job_id}
-        Attempt.objects.filter(pk=attempt.pk).update(recovery=attempt.recovery)
+        if not keep_found_late(attempt, result.provider_job_id, attempt.next_look_at):
+            return None
         raise_alerts.unmatched_charge(attempt, result.provider_job_id, now)
     return result.provider_job_id
-
-
-def _is_anothers(attempt: Attempt, job_id: str) -> bool:
-    return ProviderJob.objects.filter(channel=attempt.channel, provider_job_id=job_id).exists()
 
 
 def _ask(attempt: Attempt, job_id: str) -> JobStatus | None:

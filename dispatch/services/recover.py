@@ -23,7 +23,7 @@ from dispatch import backoff, capacity
 from dispatch.lifecycle import AttemptState
 from dispatch.models import Attempt, CapacityLease, ProviderEvent
 from dispatch.moves import Move
-from dispatch.repository import claim_attempt, keep_event
+from dispatch.repository import claim_attempt, keep_event, keep_found_late
 from dispatch.sending import may_still_send
 from dispatch.services import raise_alerts
 from dispatch.services.advance import advance
@@ -100,6 +100,8 @@ def record_recovery(attempt: Attempt, result: RecoverResult, now: datetime) -> N
                 accepted = Accepted(result.provider_job_id, None, result.raw_status, (), result.raw)
                 if record_acceptance(attempt, accepted, now):
                     raise_alerts.submission_resolved(attempt, "found at the provider", now)
+                elif keep_found_late(attempt, result.provider_job_id, now):
+                    raise_alerts.unmatched_charge(attempt, result.provider_job_id, now)
                 else:
                     _try_later(attempt, now)  # another attempt's, so nothing is found
             case Absent():

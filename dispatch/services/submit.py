@@ -36,7 +36,7 @@ from dispatch.inputs.delivery import InputLost, with_inputs
 from dispatch.lifecycle import FINAL_ATTEMPT_STATES, AttemptState
 from dispatch.models import Attempt, CapacityLease, Job, ProviderEvent, ProviderJob
 from dispatch.moves import Move
-from dispatch.repository import event_of, keep_event, lock_job_of, locked_attempts
+from dispatch.repository import event_of, keep_event, keep_found_late, lock_job_of, locked_attempts
 from dispatch.sending import Sender
 from dispatch.services.advance import advance, advance_locked
 from dispatch.services.cancel import request_cancel
@@ -232,6 +232,7 @@ def record_submission(attempt: Attempt, outcome: SubmitOutcome, now: datetime) -
                 if not record_acceptance(attempt, outcome, now) and _has_ended(attempt):
                     book_loss(attempt, now)
                     unmatched_charge(attempt, outcome.provider_job_id, now)
+                    keep_found_late(attempt, outcome.provider_job_id, None if outcome.outputs else now)
             case Rejected():
                 advance(_rejection(attempt, outcome), now)
             case Unknown():
