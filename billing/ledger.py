@@ -10,20 +10,20 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
-from django.db import connection
 from django.db.models import F
 
 from billing.errors import InsufficientCredit
 from billing.models import CreditEntry, Customer, ProviderUsageEntry
+from catalog.statements import prepared
 
 Kind = CreditEntry.Kind
 
 _RESERVE = """
 WITH covered AS (
-    UPDATE billing_customer SET balance_micros = balance_micros - %(micros)s
+    UPDATE billing_customer SET balance_micros = balance_micros - %(micros)s::bigint
     WHERE id = %(customer)s AND balance_micros >= %(micros)s RETURNING id)
 INSERT INTO billing_creditentry (customer_id, job, kind, amount_micros, currency, note, details, at)
-SELECT id, %(job)s, 'reserve', 0 - %(micros)s, %(currency)s, '', '{}', %(at)s FROM covered"""
+SELECT id, %(job)s, 'reserve', 0 - %(micros)s::bigint, %(currency)s, '', '{}', %(at)s FROM covered"""
 # The balances move by the entries that are new, and are locked in the order of the customers' ids.
 _POST = """
 WITH entry AS (
@@ -70,7 +70,7 @@ def reserve(customer: Customer, job: str, amount_micros: int, now: datetime) -> 
         "currency": customer.currency,
         "at": now,
     }
-    with connection.cursor() as cursor:
+    with prepared() as cursor:
         cursor.execute(_RESERVE, entry)
         if not cursor.rowcount:
             raise InsufficientCredit(amount_micros, customer.currency)
@@ -150,7 +150,7 @@ def post(entries: Sequence[CreditEntry], now: datetime) -> None:
     """One statement: each balance moves by the entries that are new."""
     if not entries:
         return
-    with connection.cursor() as cursor:
+    with prepared() as cursor:
         cursor.execute(
             _POST,
             {

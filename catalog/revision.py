@@ -1,17 +1,17 @@
 """The catalogue's revision number: grows with each change, and is the lock that orders the changes."""
 
-from django.db import connection
 from django.db.models import F
 
 from catalog.exceptions import StaleRevision
 from catalog.models import CatalogueRevision
+from catalog.statements import prepared
 
 _ROW = 1
 
 
 def current_revision() -> int:
-    """Raises CatalogueRevision.DoesNotExist where the installation has no catalogue, not even an empty one."""
-    with connection.cursor() as cursor:
+    """Raises CatalogueRevision.DoesNotExist where there is no catalogue, not even an empty one."""
+    with prepared() as cursor:
         cursor.execute("SELECT number FROM catalog_cataloguerevision WHERE id = %s", [_ROW])
         found = cursor.fetchone()
     if found is None:

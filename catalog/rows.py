@@ -9,6 +9,8 @@ from typing import Any
 from django.db import connection
 from django.db.models import Field, Model
 
+from catalog.statements import prepared
+
 type Fields = Sequence["Field[Any, Any]"]
 type _Read = Callable[[Any, Any, Any], Any]
 
@@ -19,7 +21,7 @@ def first_row(source: str, parameters: Sequence[Any], **tables: type[Model]) -> 
     `source` is FROM and what follows, in which the tables go by the names that they are given here. None
     where there is no row."""
     columns = [f"{name}.{field.column}" for name, model in tables.items() for field in _fields(model)]
-    with connection.cursor() as cursor:
+    with prepared() as cursor:
         cursor.execute(f"SELECT {', '.join(columns)} {source} LIMIT 1", parameters)
         found = cursor.fetchone()
     if found is None:
@@ -32,8 +34,8 @@ def insert_new(row: Model) -> bool:
     """Stores an unsaved row and gives it its id. False, and nothing stored, where a constraint says that
     there is one like it."""
     statement, fields = _insertion(type(row))
-    with connection.cursor() as cursor:
-        cursor.execute(statement, [prepared(field, field.pre_save(row, add=True)) for field in fields])
+    with prepared() as cursor:
+        cursor.execute(statement, [column_value(field, field.pre_save(row, add=True)) for field in fields])
         stored = cursor.fetchone()
     if stored is None:
         return False
@@ -41,7 +43,7 @@ def insert_new(row: Model) -> bool:
     return True
 
 
-def prepared(field: "Field[Any, Any]", value: Any) -> Any:
+def column_value(field: "Field[Any, Any]", value: Any) -> Any:
     """As the column takes it."""
     return field.get_db_prep_save(value.value if isinstance(value, Enum) else value, connection)
 

@@ -12,6 +12,7 @@ from django.db import InterfaceError, OperationalError, close_old_connections, c
 from django_q.brokers.orm import ORM
 from django_q.conf import Conf
 
+from catalog.statements import prepared
 from dispatch.ringing import package_of
 
 logger = logging.getLogger(__name__)
@@ -52,19 +53,19 @@ class ListeningBroker(ORM):
 
     def enqueue(self, task: str) -> int:
         """The word goes out with the caller's transaction, or not at all."""
-        with connection.cursor() as cursor:
+        with prepared() as cursor:
             cursor.execute(_ENQUEUE, [self.list_key, task, _channel(self.list_key)])
             return int(cursor.fetchone()[0])
 
     def enqueue_many(self, tasks: list[str]) -> None:
         """As many at once, by one statement and one word."""
         if tasks:
-            with connection.cursor() as cursor:
+            with prepared() as cursor:
                 cursor.execute(_ENQUEUE_MANY, [self.list_key, tasks, _channel(self.list_key)])
 
     def wake(self, task: str) -> None:
         """The word alone, which goes out with the caller's transaction; who hears it runs the task."""
-        with connection.cursor() as cursor:
+        with prepared() as cursor:
             cursor.execute("SELECT pg_notify(%s, %s)", [_channel(self.list_key), task])
 
     def dequeue(self) -> list[tuple[int | None, str]] | None:
@@ -93,7 +94,7 @@ class ListeningBroker(ORM):
     def delete(self, task_id: int) -> None:
         """One statement, where the library's takes three."""
         close_old_connections()
-        with connection.cursor() as cursor:
+        with prepared() as cursor:
             cursor.execute("DELETE FROM django_q_ormq WHERE id = %s", [task_id])
 
     def words(self, wait_s: float) -> set[str]:
@@ -113,7 +114,7 @@ class ListeningBroker(ORM):
             self._listening = connection.connection
 
     def _take(self) -> list[tuple[int | None, str]]:
-        with connection.cursor() as cursor:
+        with prepared() as cursor:
             asked = {"key": self.list_key, "most": Conf.BULK, "retry_s": Conf.RETRY}
             cursor.execute(_TAKE, asked)
             taken = sorted(cursor.fetchall())

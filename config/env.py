@@ -64,19 +64,19 @@ def path(name: str, default: Path) -> Path:
     return Path(text(name) or default).resolve()
 
 
-def database(url: str) -> dict[str, object]:
+def database(url: str, **options: object) -> dict[str, object]:
     """DATABASE_URL as Django's dict: `postgres://user:password@host:port/name`, or a socket
-    folder as `postgresql:///name?host=/folder&user=postgres`."""
+    folder as `postgresql:///name?host=/folder&user=postgres`. `options` are the driver's."""
     parts = urlsplit(url)
     if parts.scheme not in ("postgres", "postgresql"):
         problems.append(Problem("DATABASE_URL", "start it with postgres:// ; no other database is supported"))
-    options = dict(parse_qsl(parts.query))
+    given = dict(parse_qsl(parts.query))
     return {
         "ENGINE": "django.db.backends.postgresql",
         "NAME": unquote(parts.path.lstrip("/")) or "frameyard",
-        "HOST": options.pop("host", parts.hostname or ""),
-        "PORT": options.pop("port", str(parts.port or "")),
-        "USER": options.pop("user", unquote(parts.username or "")),
+        "HOST": given.pop("host", parts.hostname or ""),
+        "PORT": given.pop("port", str(parts.port or "")),
+        "USER": given.pop("user", unquote(parts.username or "")),
         "PASSWORD": unquote(parts.password or ""),
-        "OPTIONS": options,
+        "OPTIONS": {**options, **given},
     }

@@ -84,7 +84,7 @@ TEMPLATES = [
 
 DATABASES = {
     "default": {
-        **env.database(os.environ.get("DATABASE_URL", "postgresql:///frameyard")),
+        **env.database(os.environ.get("DATABASE_URL", "postgresql:///frameyard"), prepare_threshold=3),
         # No psycopg pool: django-q2 forks, and forked workers would share its sockets.
         "CONN_MAX_AGE": env.number("DATABASE_CONNECTION_MAX_AGE_S", 300),
         "CONN_HEALTH_CHECKS": True,

@@ -13,6 +13,7 @@ from django.db import connection
 from billing.priorities import head_start, level_of
 from catalog.hashing import document_hash
 from catalog.shape import shape_of
+from catalog.statements import prepared
 from dispatch.estimates import estimated_ms, kind_of_work
 from dispatch.models import Job, Line, Lot, TenantQueue
 from dispatch.selecting import demands_of
@@ -100,7 +101,7 @@ def take_place(job: Job, now: datetime) -> None:
         "class": job.service_class,
         "key": key,
     }
-    with connection.cursor() as cursor:
+    with prepared() as cursor:
         cursor.execute(_FIND, asked)
         known_ms, line_id = cursor.fetchone()
     level = level_of(job.project, job.customer.project_priorities)
@@ -151,7 +152,7 @@ def _kept_lot(job: Job, key: str, asks: Mapping[str, Any], now: datetime) -> int
     lot = Lot(key=key, public_model_id=job.public_model_id, asks=dict(asks), created_at=now)
     while True:
         Lot.objects.bulk_create([lot], ignore_conflicts=True)
-        with connection.cursor() as cursor:
+        with prepared() as cursor:
             cursor.execute("SELECT id FROM dispatch_lot WHERE key = %s FOR KEY SHARE", [key])
             if found := cursor.fetchone():
                 return int(found[0])
@@ -162,7 +163,7 @@ def enter(job: Job) -> int:
 
     Exact where the caller has locked the customer's row, as a reserve does. A line that was forgotten since
     it was found is made again."""
-    with connection.cursor() as cursor:
+    with prepared() as cursor:
         cursor.execute(_ENTER, {"line": job.line_id, "customer": job.customer_id, "queue_at": job.queue_at})
         counted, waiting = cursor.fetchone()
     if counted:
@@ -174,20 +175,20 @@ def enter(job: Job) -> int:
 
 def leave(line_id: int) -> None:
     """Counts one job out. Call it after anything that locks the customer."""
-    with connection.cursor() as cursor:
+    with prepared() as cursor:
         cursor.execute(_LEAVE, {"line": line_id})
 
 
 def leave_many(gone: Mapping[int, int]) -> None:
     """Counts jobs out, by line. The caller locked the rows (`lock_lines`)."""
     if gone:
-        with connection.cursor() as cursor:
+        with prepared() as cursor:
             cursor.execute(_LEAVE_MANY, {"lines": list(gone), "counts": list(gone.values())})
 
 
 def lock_lines(line_ids: list[int]) -> None:
     """Their tenants, then they, in the order of their ids."""
-    with connection.cursor() as cursor:
+    with prepared() as cursor:
         cursor.execute(
             """SELECT 1 FROM dispatch_tenantqueue WHERE id IN
                (SELECT tenant_id FROM dispatch_line WHERE id = ANY(%s)) ORDER BY id FOR NO KEY UPDATE""",
@@ -209,6 +210,6 @@ def forget_lots(idle_since: datetime, most: int) -> int:
 
 def is_anything_waiting() -> bool:
     """In the fair queue, or by itself."""
-    with connection.cursor() as cursor:
+    with prepared() as cursor:
         cursor.execute(_WAITING)
         return bool(cursor.fetchone()[0])

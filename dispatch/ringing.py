@@ -1,4 +1,4 @@
-"""Rings a task many times by one statement, in the caller's transaction."""
+"""Rings tasks in the caller's transaction: one many times by one statement, or by a word alone."""
 
 from collections.abc import Iterable, Sequence
 
@@ -16,6 +16,24 @@ class _Collector:
     def enqueue(self, package: str) -> int:
         self.packages.append(package)
         return len(self.packages)
+
+
+def wake(task: str, cluster: str) -> None:
+    """Has a task without arguments run after the caller's transaction, once for all who say so meanwhile.
+
+    No row tells of it: for a task that the pulse rings too, should nobody hear the word."""
+    broker = get_broker(cluster)
+    if hasattr(broker, "wake"):
+        broker.wake(task)
+    else:
+        async_task(task, cluster=cluster)
+
+
+def package_of(task: str, cluster: str) -> str:
+    """What a worker takes to run the task."""
+    collector = _Collector(cluster)
+    async_task(task, cluster=cluster, broker=collector)
+    return collector.packages[0]
 
 
 def ring_all(task: str, calls: Iterable[Sequence[int]], cluster: str) -> None:

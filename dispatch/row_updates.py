@@ -10,7 +10,8 @@ from typing import Any
 from django.db import connection
 from django.db.models import Field, Model
 
-from catalog.rows import prepared
+from catalog.rows import column_value
+from catalog.statements import prepared
 
 type Values = Mapping[str, Any]
 
@@ -27,9 +28,9 @@ def update_each(
     written: set[int] = set()
     for columns, ids in alike.items():
         statement, fields = _statement(model, columns, versions is not None)
-        arrays = [[prepared(field, rows[pk][name]) for pk in ids] for name, field in fields.items()]
+        arrays = [[column_value(field, rows[pk][name]) for pk in ids] for name, field in fields.items()]
         guards = [] if versions is None else [[versions[pk] for pk in ids]]
-        with connection.cursor() as cursor:
+        with prepared() as cursor:
             cursor.execute(statement, [ids, *guards, *arrays])
             written |= {pk for (pk,) in cursor.fetchall()}
     return written

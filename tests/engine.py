@@ -2,7 +2,7 @@
 
 Tasks are taken from django-q2's own queue, as a worker would, and run here; the clock moves when told."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import timedelta
 from pathlib import Path
@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 from django.conf import settings
 from django.utils.module_loading import import_string
+from django_q.brokers import get_broker
 from django_q.models import OrmQ
 from django_q.signing import SignedPackage
 from rest_framework.test import APIClient
@@ -54,6 +55,8 @@ class Engine:
         self.customer = create_customer("acme", NOW, group="studio", deposit_micros=1_000_000_000)
         row, key = issue_key(self.customer)
         self.key: ApiKey = row
+        self.broker = get_broker("control")
+        self.broker.listen()
         self.api = self.client(key.secret)
 
     def client(self, secret: str) -> APIClient:
@@ -79,12 +82,23 @@ class Engine:
     def drain(self) -> int:
         """Runs what waits in the workers' queues until nothing does; how many tasks ran."""
         ran = 0
-        while task := OrmQ.objects.order_by("id").first():
-            package = SignedPackage.loads(task.payload)
-            task.delete()
-            import_string(package["func"])(*package["args"])
-            ran += 1
+        while tasks := self._of_rows() or self._of_words():
+            for function, ids in tasks:
+                import_string(function)(*ids)
+                ran += 1
         return ran
+
+    def _of_rows(self) -> list[tuple[str, Sequence[Any]]]:
+        """The first, if there is any."""
+        task = OrmQ.objects.order_by("id").first()
+        if task is None:
+            return []
+        package = SignedPackage.loads(task.payload)
+        task.delete()
+        return [(package["func"], package["args"])]
+
+    def _of_words(self) -> list[tuple[str, Sequence[Any]]]:
+        return [(task, ()) for task in sorted(self.broker.words(0)) if task]
 
     def step(self, seconds: float = 1) -> None:
         """Time passes, the pulse beats, the workers work."""

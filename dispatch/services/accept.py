@@ -7,7 +7,6 @@ from datetime import datetime
 from typing import Any
 
 from django.db import IntegrityError, transaction
-from django_q.tasks import async_task
 
 from billing import ledger
 from billing.authentication import Caller
@@ -20,6 +19,7 @@ from dispatch.idempotency import bind, earlier_job
 from dispatch.models import Job
 from dispatch.representation import job_as_json
 from dispatch.requests import AUTO
+from dispatch.ringing import wake
 
 JOBS = "jobs"  # the call that a key is scoped to
 
@@ -68,7 +68,7 @@ def _is_stored(caller: Caller, job: Job, now: datetime) -> bool:
         return False
     ledger.reserve(caller.customer, job.public_id, job.reserved_micros, now)
     _refuse_when_queue_is_full(caller, waiting=queue.enter(job))
-    async_task("dispatch.tasks.scan_now", cluster="control")
+    wake("dispatch.tasks.scan_now", cluster="control")
     return True
 
 

@@ -9,7 +9,6 @@ from typing import Any
 
 from django.db import transaction
 from django.db.models import prefetch_related_objects
-from django_q.tasks import async_task
 
 from catalog.providers.types import ProviderError
 from dispatch import capacity
@@ -28,6 +27,7 @@ from dispatch.moves import Move
 from dispatch.queue import is_anything_waiting, leave
 from dispatch.repository import JobMove, locked_attempts, move_attempts, move_jobs
 from dispatch.retry import Failure, may_switch
+from dispatch.ringing import wake
 from dispatch.services import settle
 from dispatch.words import customer_error
 
@@ -87,7 +87,7 @@ def _wants_another(attempt: Attempt) -> bool:
 def wake_dispatcher() -> None:
     """Rings the scan in the caller's transaction, if any job waits for it."""
     if is_anything_waiting():
-        async_task("dispatch.tasks.scan_now", cluster="control")
+        wake("dispatch.tasks.scan_now", cluster="control")
 
 
 def refresh_job(job: Job, now: datetime, **changes: Any) -> None:

@@ -7,8 +7,10 @@ from collections.abc import Iterator
 import pytest
 from django.db import connection, transaction
 from django_q.models import OrmQ
+from django_q.signing import SignedPackage
 
 from config.broker import WAIT_S, ListeningBroker
+from dispatch.ringing import wake
 
 pytestmark = [pytest.mark.journey, pytest.mark.django_db(transaction=True)]
 
@@ -114,3 +116,35 @@ def test_a_reader_that_loses_its_connection_works_on_and_is_told_again(
     broker.enqueue("after the loss")
     reader.join(10)
     assert [payload for payload, _ in reader.taken] == ["after the loss"]
+
+
+def test_a_word_has_its_task_run_once_however_often_it_is_said_and_leaves_nothing_to_acknowledge(
+    broker: ListeningBroker,
+) -> None:
+    assert broker.dequeue() is None  # listens from here on
+    with transaction.atomic():
+        for _ in range(3):
+            wake("dispatch.tasks.scan_now", cluster="control")
+        assert not OrmQ.objects.exists()
+    wake("dispatch.tasks.scan_now", cluster="control")
+    ((number, payload),) = broker.dequeue() or []
+    assert number is None
+    assert SignedPackage.loads(payload)["func"] == "dispatch.tasks.scan_now"
+    assert broker.dequeue() is None
+
+
+def test_a_word_of_a_transaction_that_fails_is_never_said(broker: ListeningBroker) -> None:
+    assert broker.dequeue() is None
+    with transaction.atomic():
+        wake("dispatch.tasks.scan_now", cluster="control")
+        transaction.set_rollback(True)
+    assert broker.dequeue() is None
+
+
+def test_a_word_and_a_row_are_both_heard(broker: ListeningBroker) -> None:
+    assert broker.dequeue() is None
+    broker.enqueue("a row")
+    wake("dispatch.tasks.scan_now", cluster="control")
+    ((_, payload),) = broker.dequeue() or []
+    assert SignedPackage.loads(payload)["func"] == "dispatch.tasks.scan_now"
+    assert payloads(broker) == ["a row"]
