@@ -3,21 +3,19 @@
 urllib3's exceptions alone cannot tell whether a byte was sent: a TLS handshake that hangs looks like an
 answer that does not come. So the connection itself records the phase, and connects before it sends."""
 
-import errno
 import os
 import socket
-import ssl
 import threading
 import time
-from collections.abc import Callable, Mapping
-from functools import lru_cache
+from collections.abc import Callable
 from types import TracebackType
 from typing import Any, Self
 
-import certifi
+import requests
+from requests.adapters import HTTPAdapter
 from urllib3.connection import HTTPConnection, HTTPSConnection
-from urllib3.response import HTTPResponse
-from urllib3.util.ssl_ import create_urllib3_context
+from urllib3.connectionpool import HTTPConnectionPool, HTTPSConnectionPool
+from urllib3.response import BaseHTTPResponse
 
 from catalog.providers.types import Phase, SendForbidden
 from catalog.providers.watchdog import watchdog
@@ -52,7 +50,6 @@ class Flight:
         self.reached = False  # the connection stands, TLS perhaps not yet
         self.cut_off = False  # while the request was being written
         self.expired = False
-        self.has_asked = False  # the caller, for its last word
         self._landed = False
         self._before_send = before_send
         self._ends_at_s = _now_s() + deadline_s
@@ -81,7 +78,6 @@ class Flight:
     def depart(self) -> None:
         """Before the first byte: the caller's last word, and the clock's."""
         asked_at_s = _now_s()
-        self.has_asked = True
         if self._before_send is not None:
             self._before_send()
         self.go_on()
@@ -125,21 +121,30 @@ def _shut_down(watched: socket.socket) -> None:
         return  # the other side was faster
 
 
+class _Seat:
+    """Holds the flight of the request that a session is making: one at a time, in one thread."""
+
+    def __init__(self) -> None:
+        self.flight = Flight(0)
+
+
 class _Watched:
-    """The part of a connection that records the phase. Mixed into urllib3's two connections, which make one
-    call at a time, each with a flight of its own."""
+    """The part of a connection that records the phase. Mixed into urllib3's two connections."""
 
     sock: Any
-    timeout: float
-    flight: Flight
+    _seat: _Seat
+
+    def __init__(self, *args: Any, seat: _Seat, **values: Any) -> None:
+        self._seat = seat
+        super().__init__(*args, **values)
 
     def _new_conn(self) -> socket.socket:
         connection: socket.socket = super()._new_conn()  # type: ignore[misc]
-        self.flight.take(connection)
+        self._seat.flight.take(connection)
         return connection
 
     def send(self, data: Any) -> None:
-        flight = self.flight
+        flight = self._seat.flight
         if self.sock is None:
             self.connect()  # type: ignore[attr-defined]
         if flight.phase == "connecting":
@@ -151,42 +156,17 @@ class _Watched:
         try:
             super().send(data)  # type: ignore[misc]
         except OSError:
-            flight.cut_off = True  # an answer may have come before it broke, and is looked for
+            flight.cut_off = True  # urllib3 goes on after a broken pipe: an answer may have come before it
             raise
 
-    def getresponse(self) -> HTTPResponse:
-        flight = self.flight
+    def getresponse(self) -> BaseHTTPResponse:
+        flight = self._seat.flight
         if not flight.cut_off:
             flight.phase = "awaiting"
-        response: HTTPResponse = super().getresponse()  # type: ignore[misc]
+        response: BaseHTTPResponse = super().getresponse()  # type: ignore[misc]
         if not flight.expired:  # else the headers broke off, though what came of them looks whole
             flight.phase, flight.status = "body", response.status
         return response
-
-    def call(
-        self,
-        flight: Flight,
-        method: str,
-        target: str,
-        headers: Mapping[str, str],
-        body: bytes | None,
-        connect_timeout_s: float,
-        read_timeout_s: float,
-    ) -> HTTPResponse:
-        """The response as far as its headers. Raises what urllib3, http.client and the socket raise."""
-        self.flight, self.timeout = flight, connect_timeout_s
-        if self.sock is not None and not self.is_connected:  # type: ignore[attr-defined]
-            self.close()  # type: ignore[attr-defined]  # a kept one that the other side has closed
-        try:
-            self.request(method, target, body, headers, preload_content=False)  # type: ignore[attr-defined]
-        except OSError as error:
-            if error.errno not in _BROKE_WHILE_SENDING or not flight.cut_off:
-                raise
-        self.timeout = read_timeout_s
-        return self.getresponse()
-
-
-_BROKE_WHILE_SENDING = (errno.EPIPE, errno.EPROTOTYPE, errno.ECONNRESET)
 
 
 class _HTTPConnection(_Watched, HTTPConnection):  # type: ignore[misc]
@@ -197,19 +177,32 @@ class _HTTPSConnection(_Watched, HTTPSConnection):  # type: ignore[misc]
     pass
 
 
-type Connection = _HTTPConnection | _HTTPSConnection
+class _HTTPPool(HTTPConnectionPool):
+    ConnectionCls = _HTTPConnection
 
 
-def connection_to(scheme: str, host: str, port: int | None, ca_file: str | None) -> Connection:
-    """Not connected yet. `ca_file`: PEM; None: the authorities that `requests` brings."""
-    if scheme == "https":
-        return _HTTPSConnection(host, port, ssl_context=_trusting(ca_file or certifi.where()))
-    return _HTTPConnection(host, port)
+class _HTTPSPool(HTTPSConnectionPool):
+    ConnectionCls = _HTTPSConnection
 
 
-@lru_cache(maxsize=8)
-def _trusting(ca_file: str) -> ssl.SSLContext:
-    """Reading the authorities takes longer than a handshake: once for each file."""
-    context = create_urllib3_context()
-    context.load_verify_locations(ca_file)
-    return context
+class FlightAdapter(HTTPAdapter):
+    """A requests adapter whose connections know the flight of the call that uses them."""
+
+    def __init__(self) -> None:
+        self.seat = _Seat()
+        super().__init__(pool_connections=1, pool_maxsize=1, max_retries=0)
+
+    @staticmethod
+    def board(session: requests.Session, flight: Flight) -> None:
+        for adapter in session.adapters.values():
+            if isinstance(adapter, FlightAdapter):
+                adapter.seat.flight = flight
+
+    def init_poolmanager(self, *args: Any, **values: Any) -> None:
+        super().init_poolmanager(*args, **values)
+        self.poolmanager.pool_classes_by_scheme = {"http": _HTTPPool, "https": _HTTPSPool}
+
+    def get_connection_with_tls_context(self, *args: Any, **values: Any) -> Any:
+        pool: Any = super().get_connection_with_tls_context(*args, **values)
+        pool.conn_kw["seat"] = self.seat
+        return pool

@@ -3,32 +3,21 @@
 Every call answers a value: `Answer`, whole, or `Broken` with the phase it broke in. Before the phase
 `sending` no byte of the request has left; from it on nobody may assume that none arrived."""
 
-import contextlib
 import json
 import threading
 from collections import OrderedDict
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
-from functools import lru_cache
 from http.client import HTTPException
+from http.cookiejar import DefaultCookiePolicy
 from types import TracebackType
-from typing import Any, Final, Literal, Self
-from urllib.parse import urlencode
+from typing import Any, Literal, Self
 
-from requests import PreparedRequest
-from requests.utils import requote_uri
-from urllib3.exceptions import (
-    ConnectTimeoutError,
-    DecodeError,
-    HTTPError,
-    NameResolutionError,
-    NewConnectionError,
-)
-from urllib3.response import HTTPResponse
-from urllib3.util import parse_url
+import requests
+from requests import exceptions
+from urllib3.exceptions import HTTPError, NameResolutionError
 
-from catalog.providers.flight import Connection, Departure, Flight, connection_to
+from catalog.providers.flight import Departure, Flight, FlightAdapter
 from catalog.providers.redaction import cleaned
 from catalog.providers.types import ChannelAccess, Phase, SendForbidden
 
@@ -47,8 +36,7 @@ type BreakKind = Literal[
 
 _DETAIL_CHARS = 300
 _CHUNK_BYTES = 64 * 1024
-_CONNECTIONS_PER_THREAD = 32
-_HEADERS: Final = {"User-Agent": "frameyard", "Accept": "application/json", "Accept-Encoding": "identity"}
+_SESSIONS_PER_THREAD = 32
 _SHORTEST_SECRET_BYTES = 8  # a shorter one is a word of the demo, and may stand in any text
 
 
@@ -92,15 +80,14 @@ type Exchange = Answer | Broken
 
 
 class Transport:
-    """Calls to one channel. Connections are kept per thread, and nothing of one call goes into the next:
-    neither a credential nor a cookie. No proxy and no ~/.netrc of this machine changes anything."""
+    """Calls to one channel. Sessions are kept per thread and never carry a credential or a cookie over."""
 
     def __init__(
         self, access: ChannelAccess, limits: Limits | None = None, ca_file: str | None = None
     ) -> None:
         self.access = access
         self.limits = limits or Limits()
-        self._ca_file = ca_file
+        self._verify: bool | str = ca_file or True
 
     def __enter__(self) -> Self:
         return self
@@ -123,7 +110,8 @@ class Transport:
         `Broken` of kind `forbidden`, any other exception of its own passes through, nothing being sent."""
         body = json.dumps(document, ensure_ascii=False, allow_nan=False, separators=(",", ":")).encode()
         headers = {**headers, "Content-Type": "application/json"}
-        return self._call(_once, "POST", path, headers, body=body, before_send=before_send)
+        with _new_session() as session:
+            return self._call(session, "POST", path, headers, body=body, before_send=before_send)
 
     def ask(
         self,
@@ -133,55 +121,50 @@ class Transport:
         params: Iterable[tuple[str, str]] = (),
     ) -> Exchange:
         """Over a kept connection: for calls that may be repeated."""
-        query = urlencode(list(params))
-        return self._call(_kept.line, method, f"{path}?{query}" if query else path, headers)
+        return self._call(_kept_session(self.access.base_url), method, path, headers, params=list(params))
 
     def _call(
         self,
-        line: "Line",
+        session: requests.Session,
         method: str,
         path: str,
         headers: Mapping[str, str],
         *,
         body: bytes | None = None,
+        params: list[tuple[str, str]] | None = None,
         before_send: Callable[[], None] | None = None,
     ) -> Exchange:
-        limits = self.limits
-        with Flight(limits.deadline_s, before_send, limits.departure_s) as flight:
+        url = self.access.base_url.rstrip("/") + path
+        with Flight(self.limits.deadline_s, before_send, self.limits.departure_s) as flight:
+            FlightAdapter.board(session, flight)
             try:
-                place = _place_of(self.access.base_url, self._ca_file)
-                with line(place) as connection:
-                    response = connection.call(
-                        flight,
-                        method,
-                        requote_uri(place.path + path),
-                        {**_HEADERS, **headers},
-                        body,
-                        limits.connect_timeout_s,
-                        limits.read_timeout_s,
-                    )
-                    exchange = self._read(response, flight)
-                    if isinstance(exchange, Broken):
-                        connection.close()  # with what was not read of it
-                    return exchange
+                with session.request(
+                    method,
+                    url,
+                    params=params,
+                    data=body,
+                    headers=dict(headers),
+                    timeout=(self.limits.connect_timeout_s, self.limits.read_timeout_s),
+                    allow_redirects=False,
+                    stream=True,
+                    verify=self._verify,
+                ) as response:
+                    return self._read(response, flight)
             except SendForbidden as error:
                 return Broken("connecting", "forbidden", str(error))
-            except (HTTPError, HTTPException, OSError, Departure) as error:
-                return self._broken(flight, _kind_of(error, flight, self.access.base_url), error)
-            except ValueError as error:  # a host or a header that can't be written
-                if flight.has_asked:
-                    raise
+            except (exceptions.RequestException, HTTPError, HTTPException, OSError, Departure) as error:
+                return self._broken(flight, _kind_of(error, flight, url), error)
+            except UnicodeError as error:  # a host or a header that can't be written
                 return self._broken(flight, "unsendable", error)
 
-    def _read(self, response: HTTPResponse, flight: Flight) -> Exchange:
+    def _read(self, response: requests.Response, flight: Flight) -> Exchange:
         body = bytearray()
-        for chunk in response.stream(_CHUNK_BYTES, decode_content=True):
+        for chunk in response.iter_content(_CHUNK_BYTES):
             body += chunk
             if len(body) > self.limits.max_response_bytes:
-                response.close()
-                return Broken("body", "too_large", f"more than {len(body) - 1} bytes", response.status)
+                return Broken("body", "too_large", f"more than {len(body) - 1} bytes", response.status_code)
         if flight.land():
-            return Answer(response.status, response.headers, self._without_credential(bytes(body)))
+            return Answer(response.status_code, response.headers, self._without_credential(bytes(body)))
         # Shut down within the headers, a response looks whole: status 200 and no bytes.
         return Broken("body" if body else flight.phase, "deadline", "the deadline passed", flight.status)
 
@@ -200,7 +183,7 @@ def _kind_of(error: Exception, flight: Flight, url: str) -> BreakKind:
         return "deadline"
     if flight.phase == "connecting":
         return _kind_of_connecting(error, flight, url)
-    if isinstance(error, DecodeError):
+    if isinstance(error, exceptions.ContentDecodingError):
         return "encoding"
     # A write that times out is no `Timeout`, a stalled body no `ReadTimeout`.
     return "timeout" if any(isinstance(cause, TimeoutError) for cause in _causes(error)) else "broken"
@@ -211,8 +194,7 @@ def _kind_of_connecting(error: Exception, flight: Flight, url: str) -> BreakKind
         return "tls"  # a handshake that hangs or is reset looks like a read timeout or a reset
     if any(isinstance(cause, NameResolutionError) for cause in _causes(error)):
         return "dns"
-    unreached = isinstance(error, NewConnectionError | ConnectTimeoutError | OSError)
-    if unreached and not isinstance(error, ValueError):
+    if isinstance(error, exceptions.ConnectionError | OSError) and not isinstance(error, ValueError):
         return "connect"
     return "unsendable"
 
@@ -229,62 +211,32 @@ def _causes(error: BaseException) -> Iterable[BaseException]:
     return seen
 
 
-# --- connections -------------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True, slots=True)
-class Place:
-    """Where a channel's calls go."""
-
-    scheme: str
-    host: str
-    port: int | None
-    path: str  # before that of each call
-    ca_file: str | None
-
-
-type Line = Callable[[Place], contextlib.AbstractContextManager[Connection]]
-
-
-@lru_cache(maxsize=1024)
-def _place_of(base_url: str, ca_file: str | None) -> Place:
-    """Raises ValueError for an address that is none."""
-    request = PreparedRequest()
-    request.prepare_url(base_url.rstrip("/"), None)
-    url = parse_url(request.url or "")
-    if url.scheme not in ("http", "https") or url.host is None:
-        raise ValueError(f"{base_url!r} is no address of the web")
-    return Place(url.scheme, url.host.strip("[]"), url.port, (url.path or "").rstrip("/"), ca_file)
-
-
-@contextmanager
-def _once(place: Place) -> Iterator[Connection]:
-    connection = connection_to(place.scheme, place.host, place.port, place.ca_file)
-    try:
-        yield connection
-    finally:
-        connection.close()
+def _new_session() -> requests.Session:
+    session = requests.Session()
+    session.trust_env = False  # ~/.netrc would replace our Authorization header, a proxy would read it
+    session.cookies.set_policy(DefaultCookiePolicy(allowed_domains=[]))
+    session.headers.clear()
+    session.headers.update(
+        {"User-Agent": "frameyard", "Accept": "application/json", "Accept-Encoding": "identity"}
+    )
+    adapter = FlightAdapter()
+    session.mount("http://", adapter)
+    session.mount("https://", adapter)
+    return session
 
 
 class _Kept(threading.local):
-    """The connections of a thread that wait for its next call; the one used longest ago goes first."""
-
     def __init__(self) -> None:
-        self.connections: OrderedDict[Place, Connection] = OrderedDict()
-
-    @contextmanager
-    def line(self, place: Place) -> Iterator[Connection]:
-        connection = self.connections.pop(place, None)
-        if connection is None:
-            connection = connection_to(place.scheme, place.host, place.port, place.ca_file)
-        try:
-            yield connection
-        except BaseException:
-            connection.close()
-            raise
-        self.connections[place] = connection
-        if len(self.connections) > _CONNECTIONS_PER_THREAD:
-            self.connections.popitem(last=False)[1].close()
+        self.sessions: OrderedDict[str, requests.Session] = OrderedDict()
 
 
 _kept = _Kept()
+
+
+def _kept_session(base_url: str) -> requests.Session:
+    sessions = _kept.sessions
+    session = sessions.get(base_url) or sessions.setdefault(base_url, _new_session())
+    sessions.move_to_end(base_url)
+    if len(sessions) > _SESSIONS_PER_THREAD:
+        sessions.popitem(last=False)[1].close()
+    return session

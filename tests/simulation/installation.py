@@ -163,7 +163,7 @@ class Installation:
 
         def attached() -> None:
             self.awaits.attach(worker)
-            http._kept.connections.clear()
+            http._kept.sessions.clear()
             task()
 
         self.tell(f"{worker.name} begins {doing}")
