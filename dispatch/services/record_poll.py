@@ -198,8 +198,10 @@ def _ahead(attempt: Attempt, to: AttemptState) -> AttemptState | None:
 
 def _ask_to_cancel_again(attempt: Attempt) -> None:
     """The provider still works on what it was never successfully asked to cancel."""
+    if attempt.state != A.CANCEL_REQUESTED:
+        return
     asked = attempt.events.filter(kind=ProviderEvent.Kind.CANCEL).exclude(outcome="failed")
-    if attempt.state == A.CANCEL_REQUESTED and not asked.exists():
+    if not asked.exists():
         async_task("dispatch.tasks.cancel_at_provider", attempt.pk, cluster="traffic")
 
 
