@@ -8,12 +8,15 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from django.conf import settings
+from django.db.models import Q
 
-from health.models import Alert, AlertDelivery, Severity
+from health.models import Alert, AlertDelivery, AlertSubscription, Severity
 from health.replay import moment
 
 Means = AlertDelivery.Means
 
+# Whoever has a role reads alerts.
+_READERS = Q(user__is_active=True) & (Q(user__is_superuser=True) | Q(user__groups__isnull=False))
 # After each try; then it is given up, about a day later.
 RETRY_AFTER = tuple(timedelta(minutes=minutes) for minutes in (1, 5, 15, 60, 180, 360, 720))
 
@@ -43,15 +46,24 @@ def targets() -> Targets:
 
 def queue_deliveries(alert: Alert, now: datetime) -> None:
     """One row for each target, due at once, of the alert's opening or of its last raising again; what is
-    only information stays in the console."""
+    only information stays in the console. An address that the installation and a person name is told once."""
     if alert.severity == Severity.INFO:
         return
+    persons = [(Means.EMAIL, address) for address in _subscribed(alert)]
     AlertDelivery.objects.bulk_create(
         AlertDelivery(
             alert=alert, means=means, target=target, reraise=alert.reraises, created_at=now, next_try_at=now
         )
-        for means, target in targets().all()
+        for means, target in dict.fromkeys([*targets().all(), *persons])
     )
+
+
+def _subscribed(alert: Alert) -> list[str]:
+    """The addresses of those who want to be told of it, and who may still read it."""
+    wanted = AlertSubscription.objects.filter(_READERS)
+    if alert.severity != Severity.CRITICAL:
+        wanted = wanted.filter(only_critical=False)
+    return list(wanted.order_by("address").values_list("address", flat=True).distinct())
 
 
 def next_try_at(tries: int, now: datetime) -> datetime | None:

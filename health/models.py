@@ -1,5 +1,6 @@
 """What is remembered of channels and supplies, of refused content, and what operators must know."""
 
+from django.conf import settings
 from django.db import models
 from django.db.models import F, Q
 
@@ -351,3 +352,16 @@ class AlertDelivery(models.Model):
 
     def __str__(self) -> str:
         return f"{self.means} to {self.target}: {self.state}"
+
+
+class AlertSubscription(models.Model):
+    """A person's wish to be told of alerts by mail, beside the installation's own targets."""
+
+    user = models.OneToOneField(
+        settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="alert_subscription"
+    )
+    address = models.EmailField()
+    only_critical = models.BooleanField()
+
+    def __str__(self) -> str:
+        return f"{self.user}: {self.address}"
