@@ -1,0 +1,154 @@
+"""Fault 13: a worker's transaction that PostgreSQL ends for a deadlock leaves its work to the next look.
+
+Each deadlock here is a real one, with somebody who takes two locks in the other order and is more patient."""
+
+import time
+from collections.abc import Callable
+from datetime import timedelta
+from threading import Event, Thread
+from typing import Any, Self
+
+import psycopg
+import pytest
+from django.db import OperationalError, connection
+from psycopg.errors import DeadlockDetected
+
+from dispatch import capacity
+from dispatch.lifecycle import AttemptState
+from dispatch.models import Attempt
+from dispatch.services import dispatch_scan, fetch_output, reconcile, record_poll, submit
+from tests.engine import Engine
+
+A = AttemptState
+WAIT_S = 20
+JOBS = "SELECT FROM dispatch_job FOR UPDATE"
+ATTEMPTS = "SELECT FROM dispatch_attempt FOR UPDATE"
+SLOTS = "SELECT FROM dispatch_occupancy FOR UPDATE"
+LINES = "SELECT FROM dispatch_line FOR UPDATE"
+
+
+class Rival:
+    """Holds `first`, and wants `second` once the product waits for `first`: the product is the victim."""
+
+    def __init__(self, first: str, second: str) -> None:
+        self._wishes, self._holds = (first, second), Event()
+        with connection.cursor() as cursor:
+            cursor.execute("SELECT pg_backend_pid()")
+            self._product = cursor.fetchone()[0]
+        self._thread = Thread(target=self._run)
+        self.met: list[OperationalError] = []
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._thread.join(WAIT_S)
+        assert not self._thread.is_alive()
+        assert [type(error.__cause__) for error in self.met] == [DeadlockDetected]
+
+    def begin(self) -> None:
+        self._thread.start()
+        assert self._holds.wait(WAIT_S)
+
+    def _run(self) -> None:
+        parameters = connection.get_connection_params()
+        wanted = ("host", "port", "user", "dbname", "password")
+        given = {name: parameters[name] for name in wanted if name in parameters}
+        with psycopg.connect(**given, autocommit=True) as watch, psycopg.connect(**given) as session:
+            session.execute("SET deadlock_timeout = '1h'")
+            session.execute(self._wishes[0])
+            self._holds.set()
+            self._await_the_product(watch)
+            session.execute(self._wishes[1])
+
+    def _await_the_product(self, watch: psycopg.Connection[Any]) -> None:
+        asked, deadline = "SELECT cardinality(pg_blocking_pids(%s)) > 0", time.monotonic() + WAIT_S
+        while not (row := watch.execute(asked, [self._product]).fetchone()) or not row[0]:
+            assert time.monotonic() < deadline, "the product never waited"
+
+    def meets(self, work: Callable[..., Any], *given: Any, **named: Any) -> Any:
+        """Has `work` done, and keeps what it broke by."""
+        try:
+            return work(*given, **named)
+        except OperationalError as error:
+            self.met.append(error)
+            raise
+
+    def waits_at(self, monkeypatch: pytest.MonkeyPatch, module: Any, name: str) -> None:
+        """Begins with the first call of the product's function that locks what is to be recorded."""
+        work = getattr(module, name)
+
+        def met(*given: Any, **named: Any) -> Any:
+            if named.get("to_send"):  # a claim, before anything is sent
+                return work(*given, **named)
+            monkeypatch.setattr(module, name, work)
+            self.begin()
+            return self.meets(work, *given, **named)
+
+        monkeypatch.setattr(module, name, met)
+
+
+def test_a_scan_that_is_the_victim_starts_nothing_and_the_next_one_starts_all(engine: Engine) -> None:
+    engine.finish(engine.job())  # so that slots have been counted
+    jobs = [engine.job() for _ in range(3)]
+    with Rival(LINES, SLOTS) as rival:
+        rival.begin()
+        with pytest.raises(OperationalError):
+            rival.meets(dispatch_scan.scan, engine.now)
+    assert [engine.attempts(job) for job in jobs] == [[]] * 3
+    engine.finish(*jobs)
+    assert [engine.attempts(job) for job in jobs] == [[A.SUCCEEDED]] * 3
+
+
+def test_answers_whose_record_is_the_victim_are_recorded_one_by_one_and_nothing_is_sent_again(
+    engine: Engine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    jobs = [engine.job() for _ in range(2)]
+    with Rival(ATTEMPTS, JOBS) as rival:
+        rival.waits_at(monkeypatch, submit, "locked_attempts")
+        engine.drain()
+    engine.finish(*jobs)
+    assert [engine.attempts(job) for job in jobs] == [[A.SUCCEEDED]] * 2
+    assert list(engine.accepted().values()) == [1, 1]
+
+
+def test_what_a_poll_told_is_asked_for_again_where_its_record_was_the_victim(
+    engine: Engine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    job = engine.job()
+    engine.drain()
+    with Rival(ATTEMPTS, JOBS) as rival:
+        rival.waits_at(monkeypatch, record_poll, "locked_attempts")
+        engine.step(2)
+    assert engine.attempts(job) == [A.ACCEPTED]
+    engine.finish(job)
+    assert engine.attempts(job) == [A.SUCCEEDED]
+
+
+def test_an_output_whose_record_was_the_victim_is_fetched_again_and_never_made_again(
+    engine: Engine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    job = engine.job()
+    with Rival(ATTEMPTS, JOBS) as rival:
+        rival.waits_at(monkeypatch, fetch_output, "_record")
+        with pytest.raises(OperationalError):
+            engine.run(60)
+    assert engine.attempts(job) == [A.FETCHING]
+    engine.finish(job, within_s=600)
+    assert (engine.attempts(job), list(engine.accepted().values())) == ([A.SUCCEEDED], [1])
+
+
+def test_a_lost_worker_that_the_reconciler_could_not_record_is_found_by_its_next_look(
+    engine: Engine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    job = engine.job()
+    dispatch_scan.scan(engine.now)
+    attempt = Attempt.objects.get(job=job)
+    submit._claim([attempt.pk], engine.now)
+    engine.now += capacity.LEASE_TTL + timedelta(seconds=1)
+    with Rival(ATTEMPTS, JOBS) as rival:
+        rival.waits_at(monkeypatch, reconcile, "record_uncertain")
+        reconcile.reconcile(engine.now)
+    assert engine.attempts(job) == [A.SUBMITTING]
+    assert reconcile.reconcile(engine.now)["uncertain"] == 1
+    assert engine.attempts(job) == [A.SUBMISSION_UNCERTAIN]
