@@ -8,9 +8,9 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from django.db import connection
 from django.db.models import Q
 
+from catalog.statements import prepared
 from dispatch.lifecycle import CONFIRMED_STATES, Slot
 from dispatch.models import Attempt, CapacityLease, LeaseState, Occupancy
 
@@ -30,6 +30,10 @@ locked AS (
 UPDATE dispatch_occupancy AS counted
 SET confirmed = counted.confirmed + locked.confirmed, unknown = counted.unknown + locked.unknown
 FROM locked WHERE counted.id = locked.id"""
+
+_HELD = """
+FROM dispatch_capacitylease AS lease WHERE lease.attempt_id = ANY(%s::bigint[]) AND lease.released_at IS NULL
+ORDER BY lease.id FOR UPDATE"""
 
 _RENEW = """
 UPDATE dispatch_capacitylease AS lease SET renewed_at = %(now)s, expires_at = %(until)s
@@ -120,8 +124,10 @@ def change_slots(changes: Iterable[SlotChange], now: datetime) -> bool:
 
     Idempotent: a lease that is released, or already as it should be, changes nothing."""
     asked = {change.attempt_id: change for change in changes}
-    held = CapacityLease.objects.select_for_update().filter(attempt__in=asked, released_at=None)
-    leases = [lease for lease in held.order_by("pk") if lease.state != asked[lease.attempt_id].slot]
+    if not asked:
+        return False
+    held = (lease for (lease,) in all_rows(_HELD, [list(asked)], lease=CapacityLease))
+    leases = [lease for lease in held if lease.state != asked[lease.attempt_id].slot]
     counted: Counter[tuple[Subject, str]] = Counter()
     for lease in leases:
         _recount(counted, lease, asked[lease.attempt_id].slot)
@@ -190,7 +196,7 @@ def _count(counted: Counter[tuple[Subject, str]]) -> None:
     subjects = sorted({subject for subject, _ in counted})
     if not subjects:
         return
-    with connection.cursor() as cursor:
+    with prepared() as cursor:
         cursor.execute(
             _COUNT,
             {
@@ -207,7 +213,7 @@ def renew(fences: Mapping[int, int], now: datetime, until: datetime) -> set[int]
     were. Another was given to another process meanwhile."""
     if not fences:
         return set()
-    with connection.cursor() as cursor:
+    with prepared() as cursor:
         cursor.execute(
             _RENEW, {"attempts": list(fences), "fences": list(fences.values()), "now": now, "until": until}
         )
@@ -223,7 +229,7 @@ def hold_until_looks(looks: Iterable[tuple[Attempt, datetime]], now: datetime) -
     while the provider is believed to work no longer than that may last: then it is looked at again."""
     until = {attempt.pk: _held_until(attempt, next_look_at, now) for attempt, next_look_at in looks}
     if until:
-        with connection.cursor() as cursor:
+        with prepared() as cursor:
             cursor.execute(
                 _HOLD, {"attempts": sorted(until), "until": [until[pk] for pk in sorted(until)], "now": now}
             )

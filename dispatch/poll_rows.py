@@ -7,6 +7,7 @@ from datetime import datetime
 
 from django.db import connection
 
+from catalog.statements import prepared
 from dispatch.capacity import LEASE_TTL
 from dispatch.lifecycle import AT_PROVIDER_STATES
 from dispatch.models import ProviderJob
@@ -129,7 +130,7 @@ def write_nothing_new(looks: Iterable[Look], now: datetime) -> None:
     listed = sorted(looks, key=lambda look: look.attempt.pk)
     if not listed:
         return
-    with connection.cursor() as cursor:
+    with prepared() as cursor:
         cursor.execute(
             _NOTHING_NEW,
             {

@@ -5,9 +5,10 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
-from django.db import connection
-from django.db.models import QuerySet
-
+from billing.models import ApiKey
+from catalog.models import Channel, DispatchPolicy, Supply
+from catalog.rows import all_rows
+from catalog.statements import prepared
 from dispatch.lifecycle import (
     FINAL_ATTEMPT_STATES,
     FINAL_JOB_STATES,
@@ -81,7 +82,7 @@ def start_jobs(started: Sequence[tuple[Job, Mapping[str, Any]]], now: datetime) 
     columns that say what will be delivered. Raises RuntimeError where one stands elsewhere than was seen."""
     if not started:
         return
-    with connection.cursor() as cursor:
+    with prepared() as cursor:
         cursor.execute(
             _START,
             {
@@ -100,7 +101,7 @@ def look_again(waits: Sequence[tuple[Job, Mapping[str, Any], datetime]]) -> None
     """When the scan looks at each of these jobs by itself, and what it saw; they are in no line then."""
     if not waits:
         return
-    with connection.cursor() as cursor:
+    with prepared() as cursor:
         cursor.execute(
             """UPDATE dispatch_job AS job
                SET next_action_at = seen.until, waiting = seen.waiting, line_id = NULL
@@ -140,35 +141,61 @@ def keep_found_late(attempt: Attempt, provider_job_id: str, next_look_at: dateti
     return bool(given_up.update(recovery=found, next_look_at=next_look_at))
 
 
-_LARGE_OF_JOB = ("metadata", "model_choice", "first_answer")
-_LARGE_OF_ATTEMPT = ("compile_plan", "sent_request")
+_LARGE_OF_JOB = frozenset({"metadata", "model_choice", "first_answer"})
+_LARGE_OF_ATTEMPT = frozenset({"compile_plan", "sent_request"})
+
+_JOBS_OF = """
+FROM dispatch_job AS job WHERE job.id IN (SELECT job_id FROM dispatch_attempt WHERE id = ANY(%s::bigint[]))
+ORDER BY job.id FOR UPDATE"""
+_ATTEMPTS = """
+FROM dispatch_attempt AS attempt LEFT JOIN dispatch_providerjob AS told ON told.attempt_id = attempt.id
+WHERE attempt.id = ANY(%s::bigint[]) ORDER BY attempt.id FOR NO KEY UPDATE OF attempt"""
 
 
 def lock_job_of(attempt_id: int) -> Job:
     """The attempt's job, locked: every change of an attempt begins here, so that lock order is one."""
-    return _locked_jobs([attempt_id]).get()
+    (job,) = _locked_jobs([attempt_id])
+    return job
 
 
 def locked_attempts(ids: Collection[int], to_send: bool = False) -> dict[int, Attempt]:
     """By id, as they stand now, with their jobs: these are locked first, each kind in the order of its ids.
 
     `to_send`: with all that a submission looks at."""
-    jobs, attempts = _locked_jobs(ids), Attempt.objects.select_for_update(of=("self",), no_key=True)
-    if to_send:
-        jobs = jobs.select_related("api_key__customer")
-        attempts = attempts.select_related("supply", "channel", "policy")
-    else:
-        attempts = attempts.select_related("provider_job").defer(*_LARGE_OF_ATTEMPT)
-    by_id = {job.pk: job for job in jobs}
-    found = {attempt.pk: attempt for attempt in attempts.filter(pk__in=ids).order_by("pk")}
-    for attempt in found.values():
+    by_id = {job.pk: job for job in _locked_jobs(ids)}
+    without = frozenset() if to_send else _LARGE_OF_ATTEMPT
+    found = all_rows(_ATTEMPTS, [list(ids)], without, attempt=Attempt, told=ProviderJob)
+    for attempt, told in found:
         attempt.job = by_id[attempt.job_id]
-    return found
+        _knows_its_provider_job(attempt, told)
+    attempts = {attempt.pk: attempt for attempt, _ in found}
+    if to_send:
+        _give_what_sending_asks(list(attempts.values()))
+    return attempts
 
 
-def _locked_jobs(attempt_ids: Collection[int]) -> QuerySet[Job]:
-    jobs = Job.objects.select_for_update(of=("self",)).defer(*_LARGE_OF_JOB)
-    return jobs.filter(pk__in=Attempt.objects.filter(pk__in=attempt_ids).values("job")).order_by("pk")
+def _locked_jobs(attempt_ids: Collection[int]) -> list[Job]:
+    return [job for (job,) in all_rows(_JOBS_OF, [list(attempt_ids)], _LARGE_OF_JOB, job=Job)]
+
+
+def _knows_its_provider_job(attempt: Attempt, told: ProviderJob | None) -> None:
+    """Also that there is none."""
+    link = Attempt._meta.get_field("provider_job")
+    link.set_cached_value(attempt, told)  # type: ignore[union-attr]
+    if told is not None:
+        told.attempt = attempt
+
+
+def _give_what_sending_asks(attempts: Sequence[Attempt]) -> None:
+    """Many share a key, a supply and a policy: one row of each for all of them. Read behind the locks."""
+    keys = ApiKey.objects.select_related("customer").in_bulk({each.job.api_key_id for each in attempts})
+    supplies = Supply.objects.in_bulk({each.supply_id for each in attempts})
+    channels = Channel.objects.in_bulk({each.channel_id for each in attempts})
+    policies = DispatchPolicy.objects.in_bulk({each.policy_id for each in attempts})
+    for attempt in attempts:
+        attempt.job.api_key = keys[attempt.job.api_key_id]
+        attempt.supply, attempt.channel = supplies[attempt.supply_id], channels[attempt.channel_id]
+        attempt.policy = policies[attempt.policy_id]
 
 
 def keep_event(

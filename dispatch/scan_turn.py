@@ -10,6 +10,8 @@ from contextlib import contextmanager
 
 from django.db import Error, connection
 
+from catalog.statements import prepared
+
 SCAN_LOCK = 7_301  # held while scanning
 NEXT_LOCK = 7_302  # held while waiting for the other
 GATHER_S = 0.1  # after a scan that left somebody waiting: what comes meanwhile goes into the next one
@@ -34,7 +36,7 @@ def scan_turn() -> Iterator[bool]:
 
 
 def _take(function: str, lock: int) -> bool:
-    with connection.cursor() as cursor:
+    with prepared() as cursor:
         cursor.execute(f"SELECT {function}(%s)", [lock])
         return bool(cursor.fetchone()[0])
 

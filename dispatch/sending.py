@@ -8,6 +8,8 @@ from typing import Final, Self
 
 from django.db import Error, connection
 
+from catalog.statements import prepared
+
 _SPACE: Final = 7_302  # of advisory locks by attempt
 _NUMBERS: Final = 2**31
 
@@ -21,7 +23,7 @@ class Sender:
     def announce(self, attempt_ids: Iterable[int]) -> None:
         """Before the moment of sending is committed, on the same session: without it nothing is committed."""
         keys = [_key(attempt_id) for attempt_id in attempt_ids]
-        with connection.cursor() as cursor:
+        with prepared() as cursor:
             cursor.execute("SELECT pg_advisory_lock(%s, key) FROM unnest(%s::int[]) AS key", [_SPACE, keys])
         self._announced.update(keys)
 
@@ -44,7 +46,7 @@ class Sender:
         if not keys:
             return True
         try:
-            with connection.cursor() as cursor:
+            with prepared() as cursor:
                 cursor.execute(
                     "SELECT pg_advisory_unlock(%s, key) FROM unnest(%s::int[]) AS key",
                     [_SPACE, list(keys.elements())],
@@ -57,7 +59,7 @@ class Sender:
 def may_still_send(attempt_id: int) -> bool:
     """Whether a worker that was allowed to send `attempt_id` has not come to an end: it may be stopped, and
     go on at any time."""
-    with connection.cursor() as cursor:
+    with prepared() as cursor:
         cursor.execute("SELECT NOT pg_try_advisory_xact_lock(%s, %s)", [_SPACE, _key(attempt_id)])
         return bool(cursor.fetchone()[0])
 
