@@ -1,7 +1,8 @@
 """Rows of models by statements of our own, for what every request does: the ORM takes longer to write such a
 statement than PostgreSQL to answer it."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from enum import Enum
 from functools import cache
 from typing import Any
@@ -12,7 +13,7 @@ from django.db.models import Field, Model
 from catalog.statements import prepared
 
 type Fields = Sequence["Field[Any, Any]"]
-type _Read = Callable[[Any, Any, Any], Any]
+type _Convert = Callable[[Any, Any, Any], Any]
 
 
 def first_row(source: str, parameters: Sequence[Any], **tables: type[Model]) -> tuple[Any, ...] | None:
@@ -20,14 +21,25 @@ def first_row(source: str, parameters: Sequence[Any], **tables: type[Model]) -> 
 
     `source` is FROM and what follows, in which the tables go by the names that they are given here. None
     where there is no row."""
-    columns = [f"{name}.{field.column}" for name, model in tables.items() for field in _fields(model)]
+    return next(_read(f"{source} LIMIT 1", parameters, frozenset(), tables), None)
+
+
+def all_rows(
+    source: str, parameters: Sequence[Any], without: frozenset[str] = frozenset(), **tables: type[Model]
+) -> list[tuple[Any, ...]]:
+    """As `first_row`, of each row. `without`: fields that are read only where somebody asks for them."""
+    return list(_read(source, parameters, without, tables))
+
+
+def _read(
+    source: str, parameters: Sequence[Any], without: frozenset[str], tables: Mapping[str, type[Model]]
+) -> Iterator[tuple[Any, ...]]:
+    columns, readings = _reading(tuple(tables.items()), without)
     with prepared() as cursor:
-        cursor.execute(f"SELECT {', '.join(columns)} {source} LIMIT 1", parameters)
-        found = cursor.fetchone()
-    if found is None:
-        return None
-    values = iter(found)
-    return tuple(_instance(model, [next(values) for _ in _fields(model)]) for model in tables.values())
+        cursor.execute(f"SELECT {columns} {source}", parameters)
+        found = cursor.fetchall()
+    for row in found:
+        yield tuple(_instance(reading, row) for reading in readings)
 
 
 def insert_new(row: Model) -> bool:
@@ -52,27 +64,53 @@ def _fields(model: type[Model]) -> Fields:
     return model._meta.concrete_fields
 
 
-def _instance(model: type[Model], values: list[Any]) -> Model | None:
+@dataclass(frozen=True, slots=True)
+class _Reading:
+    """How the values of one model are found in a row of several."""
+
+    model: type[Model]
+    names: list[str]
+    place: slice
+    id_at: int  # within its own
+    converters: list[tuple[int, _Convert]]
+
+
+def _instance(reading: _Reading, row: tuple[Any, ...]) -> Model | None:
     """None where the row of an outer join is none: it has no id."""
-    names, id_at, read = _reading(model)
-    if values[id_at] is None:
+    values = list(row[reading.place])
+    if values[reading.id_at] is None:
         return None
-    for number, convert in read:
+    for number, convert in reading.converters:
         values[number] = convert(values[number], None, connection)
-    return model.from_db(connection.alias, names, values)
+    return reading.model.from_db(connection.alias, reading.names, values)
 
 
 @cache
-def _reading(model: type[Model]) -> tuple[list[str], int, list[tuple[int, _Read]]]:
-    """Its fields' names, where its id stands, and what makes the values of which places readable."""
-    fields = _fields(model)
-    names = [field.attname for field in fields]
-    converters = [
-        (number, convert)
-        for number, field in enumerate(fields)
-        for convert in field.get_db_converters(connection)
-    ]
-    return names, fields.index(model._meta.pk), converters
+def _reading(
+    tables: tuple[tuple[str, type[Model]], ...], without: frozenset[str]
+) -> tuple[str, list[_Reading]]:
+    """The columns of all tables, and where each model's are."""
+    columns: list[str] = []
+    readings = []
+    for name, model in tables:
+        fields = [field for field in _fields(model) if field.name not in without]
+        place = slice(len(columns), len(columns) + len(fields))
+        columns += [f"{name}.{field.column}" for field in fields]
+        converters = [
+            (number, convert)
+            for number, field in enumerate(fields)
+            for convert in field.get_db_converters(connection)
+        ]
+        readings.append(
+            _Reading(
+                model,
+                [field.attname for field in fields],
+                place,
+                fields.index(model._meta.pk),
+                converters,
+            )
+        )
+    return ", ".join(columns), readings
 
 
 @cache

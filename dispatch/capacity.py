@@ -10,6 +10,7 @@ from datetime import datetime, timedelta
 
 from django.db.models import Q
 
+from catalog.rows import all_rows
 from catalog.statements import prepared
 from dispatch.lifecycle import CONFIRMED_STATES, Slot
 from dispatch.models import Attempt, CapacityLease, LeaseState, Occupancy
