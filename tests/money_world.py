@@ -31,6 +31,7 @@ BY_POST = {
     "schedule_price",
     "cancel_price_now",
     "save_settings",
+    "save_notifications",
     "save_roles",
 }
 MILLION = 1_000_000
@@ -115,6 +116,7 @@ class MoneyWorld:
             "audit_entry": f"/console/audit/{self.entry.pk}/",
             "settings": "/console/settings/",
             "save_settings": "/console/settings/save/",
+            "save_notifications": "/console/settings/notifications/",
             "user": f"/console/settings/users/{self.person.pk}/",
             "save_roles": f"/console/settings/users/{self.person.pk}/roles/",
             "help": "/console/help/routing/",

@@ -22,13 +22,21 @@ RECOSTED_ATTEMPTS: Final = 200
 
 
 @dataclass(frozen=True, slots=True)
+class ExampleName:
+    """One of the example requests of a public model, counted from 1."""
+
+    model: str
+    number: int
+
+
+@dataclass(frozen=True, slots=True)
 class PriceLine:
     """One supply. `typical_micros`: of the first example of a model that it serves; None without a price."""
 
     supply: Supply
     in_force: CostRuleVersion | None
     planned: CostRuleVersion | None
-    typical: str
+    typical: ExampleName | None
     typical_micros: int | None
 
     @property
@@ -68,7 +76,7 @@ def _line(
     shown = in_force or planned
     example = next((told for model in models for told in _examples(model)), None)
     micros = quoted(shown.document, supply.modality, example[1]) if shown and example else None
-    return PriceLine(supply, in_force, planned, example[0] if example else "", micros)
+    return PriceLine(supply, in_force, planned, example[0] if example else None, micros)
 
 
 def versions_of(supply: Supply) -> list[CostRuleVersion]:
@@ -84,8 +92,7 @@ def find_supply(slug: str) -> Supply | None:
 class ExamplePrice:
     """What an example request of a public model costs by each document; None: no price."""
 
-    model: str
-    name: str
+    name: ExampleName
     before_micros: int | None
     after_micros: int | None
 
@@ -96,7 +103,6 @@ def example_prices(
     """Of the models that are served by it, whatever their state."""
     return [
         ExamplePrice(
-            model.slug,
             name,
             quoted(before, supply.modality, shape),
             quoted(after, supply.modality, shape),
@@ -114,10 +120,10 @@ def _served_by(supply: Supply | None) -> Mapping[int, list[PublicModel]]:
     return {key: list(models.values()) for key, models in found.items()}
 
 
-def _examples(model: PublicModel) -> list[tuple[str, Shape]]:
+def _examples(model: PublicModel) -> list[tuple[ExampleName, Shape]]:
     return [
-        (f"{model.slug}, {example.name}", example.shape)
-        for example, _request in examples_of(model)
+        (ExampleName(model.slug, number), example.shape)
+        for number, (example, _request) in enumerate(examples_of(model), start=1)
         if example.shape is not None
     ]
 

@@ -91,6 +91,13 @@ def who(entry: AuditEntry) -> str:
 
 
 @register.filter
+def note_said(note: str) -> str:
+    """Of a ledger line: what a person wrote, or what became of the job."""
+    state = note.removeprefix("job ")
+    return words.word(words.JOB_STATES, state) if note != state and state in words.JOB_STATES else note
+
+
+@register.filter
 def team_value(value: object, name: str) -> object:
     """A setting of the installation by the name of its variable: micros as an amount."""
     return written(value) if name.endswith("_MICROS") and isinstance(value, int) else value

@@ -7,6 +7,7 @@ from django.utils.translation import gettext_lazy as _
 
 from dispatch.views import field_words, model_words, money_words, supply_words
 from dispatch.views import vocabulary as words
+from dispatch.views.notifications import LEVEL_WORDS
 from dispatch.views.vocabulary import Words
 
 HEALTH_PARAMETERS: Final[Words] = {  # of health.parameters
@@ -27,7 +28,9 @@ FIELDS: Final[Words] = {
     **HEALTH_PARAMETERS,
     "account": _("Account"),
     "active": _("May ask for jobs"),
+    "address": _("Mail address"),
     "alert": _("Alert"),
+    "alerts": _("Mail comes of"),
     "allowed_groups": _("Only for"),
     "answer": _("What the provider said"),
     "appointments": _("Appointments brought forward"),
@@ -151,6 +154,7 @@ PERMISSIONS: Final[Words] = {  # of dispatch.views.access.MATRIX
     "administer": _("users, credentials, keys"),
 }
 VALUES: Final[Mapping[str, Words]] = {  # by field
+    "alerts": LEVEL_WORDS,
     "answer": words.FINDINGS,
     "at_end": AT_END,
     "decision": DECISIONS,

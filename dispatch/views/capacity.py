@@ -11,6 +11,7 @@ from django.utils import timezone
 from django.utils.translation import gettext as _
 from django.views.decorators.http import require_POST, require_safe
 
+from catalog.models import CapacityGroup
 from dispatch.drafting.reading import whole_number
 from dispatch.queries.capacity_now import capacity_now, find_limited
 from dispatch.queries.fullness import fullness
@@ -91,7 +92,9 @@ def _page(request: HttpRequest, kind: str, name: str, more: Mapping[str, Any], s
 
 
 def _name(row: Limited) -> str:
-    return str(row)
+    if isinstance(row, CapacityGroup):
+        return _("%(account)s at %(endpoint)s") % {"account": row.account, "endpoint": row.endpoint}
+    return row.slug
 
 
 def _found(kind: str, name: str) -> Limited:

@@ -50,6 +50,7 @@ urlpatterns = [
     path("audit/<int:number>/", audit.audit_entry, name="audit_entry"),
     path("settings/", settings.settings, name="settings"),
     path("settings/save/", settings.save_settings, name="save_settings"),
+    path("settings/notifications/", settings.save_notifications, name="save_notifications"),
     path("settings/users/<int:user_id>/", settings.user, name="user"),
     path("settings/users/<int:user_id>/roles/", settings.save_roles, name="save_roles"),
     path("help/routing/", help.routing_help, name="help"),

@@ -52,6 +52,7 @@ ACTIONS: Final[Words] = {  # of audit entries
     "cancel price": _("cancel a planned price"),
     "change limit": _("change limit"),
     "change roles": _("change roles"),
+    "choose notifications": _("choose notifications"),
     "correct queue": _("correct the queue's counts"),
     "correct slots": _("correct the slots' counts"),
     "create customer": _("create customer"),

@@ -123,7 +123,7 @@ SECTIONS: Final = (
         _("Installation"),
         (
             Page("audit", _("Audit"), within=("audit_entry",)),
-            Page("settings", _("Settings"), within=("user",)),
+            Page("settings", _("Settings"), within=("user", "save_notifications")),
             Page("help", _("Help")),
         ),
     ),

@@ -16,8 +16,9 @@ from django.views.decorators.http import require_POST, require_safe
 from dispatch.queries.health_policies import differing_policies, own_policy
 from dispatch.services.answer_once import answer_once
 from dispatch.services.change_roles import LastAdmin, change_roles
-from dispatch.views.access import ROLES, actor_of, requires, roles_of
+from dispatch.views.access import ROLES, actor_of, person, requires, roles_of
 from dispatch.views.confirm import confirm_token, confirmed
+from dispatch.views.notifications import Choice, notifications_of, typed_in
 from dispatch.views.settings_words import TEAM
 from dispatch.views.shell import (
     DENSITIES,
@@ -31,7 +32,9 @@ from dispatch.views.shell import (
 )
 from dispatch.views.zones import OFFERED, ZONE_COOKIE, personal_zone, reporting_zone, zone_named
 from health.parameters import NAMES, parse_parameters
+from health.services.subscribe import subscribe
 
+_PAGE: Final = "console/settings.html"
 _ROLES: Final = "change roles"
 _A_YEAR_S: Final = 365 * 86_400
 _USERS_SHOWN: Final = 500
@@ -40,9 +43,13 @@ _USERS_SHOWN: Final = 500
 @require_safe
 @requires("read")
 def settings(request: HttpRequest) -> HttpResponse:
+    return page(request, _PAGE, _context(request), timezone.now())
+
+
+def _context(request: HttpRequest, typed: Choice | None = None) -> dict[str, Any]:
     zone = personal_zone(request)
     own = zone.key if zone else installation.TIME_ZONE
-    context = {
+    return {
         "zone": own,
         "zones": OFFERED if own in OFFERED else (own, *OFFERED),
         "reporting": str(reporting_zone()),
@@ -52,8 +59,8 @@ def settings(request: HttpRequest) -> HttpResponse:
         "health": _health(),
         "users": _users() if "admin" in roles_of(request.user) else (),
         "own_roles": [role for role in ROLES if role in roles_of(request.user)],
+        "notifications": notifications_of(person(request), typed),
     }
-    return page(request, "console/settings.html", context, timezone.now())
 
 
 def _values(names: tuple[tuple[str, Any], ...]) -> list[tuple[str, Any, Any]]:
@@ -96,6 +103,18 @@ def save_settings(request: HttpRequest) -> HttpResponse:
             response.set_cookie(name, value, max_age=_A_YEAR_S, samesite="Lax", secure=secure)
     messages.info(request, _("Saved for this browser."))
     return response
+
+
+@require_POST
+@requires("read")
+def save_notifications(request: HttpRequest) -> HttpResponse:
+    """A person's own as well, but kept with the account: mail finds them wherever they sign in."""
+    typed, now = typed_in(request.POST), timezone.now()
+    if typed.fault:
+        return render(request, _PAGE, {**_context(request, typed), "as_of": now}, status=422)
+    changed = subscribe(person(request), typed.level, typed.address, actor=actor_of(request), now=now)
+    messages.info(request, _("Saved with your account.") if changed else _("Nothing differs."))
+    return redirect(f"{reverse('settings')}#notifications")
 
 
 @require_safe

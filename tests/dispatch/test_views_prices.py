@@ -11,6 +11,7 @@ from billing.models import CostRuleVersion
 from billing.repository import price_in_force
 from catalog.models import AuditEntry, PublicModel, Supply
 from dispatch.models import Job
+from dispatch.queries.prices import ExampleName
 from dispatch.services.publish import review
 from tests.console import SignIn
 from tests.factories import SupplyFactory, succeeded_job
@@ -227,7 +228,7 @@ def test_the_review_prices_examples_and_the_last_week_anew_and_m2_changes_no_pas
     job = succeeded_job(supply=supply, created_at=WEDNESDAY - timedelta(days=1))
     page = reviewed(zhao, unit="0.0530", start="now")
     examples = {each.name: each for each in page.context["examples"]}
-    told = examples["vid-hd-5s, example 1"]
+    told = examples[ExampleName("vid-hd-5s", 1)]
     assert (told.before_micros, told.after_micros) == (212_000, 265_000)
     again = page.context["recosted"]
     seconds = job.request["duration_s"]
