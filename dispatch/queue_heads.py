@@ -178,14 +178,3 @@ def _heads(line_id: int, rows: list[_HeadRow], depth: int) -> LineHeads:
     is_all = sure and all(of_user[row.end_user] < -(-depth // row.users) for row in rows)
     first = min((row.queue_at for row in rows if row.queue_at is not None), default=None)
     return LineHeads(heads, first if sure else None, is_all)
-
-
-def in_flight(customer_ids: Iterable[int]) -> dict[int, int]:
-    """Slots that each customer's attempts occupy; only scans add to them."""
-    with connection.cursor() as cursor:
-        cursor.execute(
-            """SELECT customer_id, count(*) FROM dispatch_capacitylease
-               WHERE released_at IS NULL AND customer_id = ANY(%s) GROUP BY 1""",
-            [list(customer_ids)],
-        )
-        return dict(cursor.fetchall())

@@ -5,16 +5,16 @@ that same commit. No provider is called here. A second attempt, or a job whose o
 due by its `next_action_at` and goes before the queue: it had its turn there."""
 
 import logging
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from datetime import datetime, timedelta
 
 from django.conf import settings
 from django.db import DatabaseError, transaction
 
 from dispatch import queue
+from dispatch.customer_slots import Overtaken, in_flight
 from dispatch.live_catalogue import live_catalogue
 from dispatch.models import Job
-from dispatch.queue_heads import in_flight
 from dispatch.queue_state import TENANT_LIMIT
 from dispatch.scan_turn import scan_turn
 from dispatch.selection_facts import read_facts
@@ -47,6 +47,8 @@ def _scan(now: datetime) -> int:
         try:
             started += look_at_due(now)
             return started + _serve(now)
+        except Overtaken:
+            continue  # by a request for an image; it is counted now
         except Unplaceable as broken:
             logger.exception("A job was set aside", extra={"job": broken.job.public_id})
             set_aside(broken.job.pk, now)
@@ -88,7 +90,8 @@ def look_at_due(now: datetime) -> int:
         batch.counts = begin_batch(models).counts
         contents = {job.content_fingerprint for job in jobs.values() if job.content_fingerprint}
         facts = read_facts(catalogue, models.values(), contents, now)
-        room = _room(jobs.values())
+        batch.in_flight = in_flight({job.customer_id for job in jobs.values()})
+        room = _room(jobs.values(), batch.in_flight)
         for job in (jobs[pk] for pk in ids if pk in jobs):
             if room[job.customer_id] <= 0 and not job.attempts.all():
                 if not ends_at_sight(job, batch, now):
@@ -109,9 +112,8 @@ def look_at_due(now: datetime) -> int:
     return len(batch.attempts)
 
 
-def _room(jobs: Collection[Job]) -> dict[int, int]:
+def _room(jobs: Collection[Job], taken: Mapping[int, int]) -> dict[int, int]:
     """How many more each customer may have in flight. A second attempt does not ask: its job had begun."""
-    taken = in_flight({job.customer_id for job in jobs})
     return {job.customer_id: job.customer.max_in_flight - taken.get(job.customer_id, 0) for job in jobs}
 
 

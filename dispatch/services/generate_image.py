@@ -17,15 +17,14 @@ from django.db import transaction
 from billing import ledger
 from billing.authentication import Caller
 from billing.errors import InsufficientCredit
-from billing.models import Customer
 from catalog.hashing import document_hash
 from dispatch.admission import draft_job
+from dispatch.customer_slots import Overtaken, in_flight
 from dispatch.errors import ModelNotPublished, NoCapacity, NothingAvailable
 from dispatch.idempotency import bind, earlier_job, stored_or_earlier
 from dispatch.lifecycle import FINAL_JOB_STATES, AttemptState, JobState
 from dispatch.models import Attempt, Job
 from dispatch.problems import problem_as_json
-from dispatch.queue_heads import in_flight
 from dispatch.representation import job_as_json
 from dispatch.services import raise_alerts
 from dispatch.services.advance import end_job
@@ -111,10 +110,16 @@ def _admitted(caller: Caller, draft: Job, find: Callable[[], Job | None], now: d
     """Stored with its attempt and its slot, or not at all."""
     seen: list[Look] = []
 
+    def reserve() -> None:
+        ledger.reserve(caller.customer, draft.public_id, draft.reserved_micros, now)
+
     def store() -> Job:
         _refuse_at_limit(caller)
         draft.save(force_insert=True)
-        look = place_at_once(draft, now, lambda: _reserve(caller, draft, now))
+        try:
+            look = place_at_once(draft, now, reserve)
+        except Overtaken as error:
+            raise _at_limit(caller) from error
         seen.append(look)
         if look.seen is Seen.CLOSED:
             raise ModelNotPublished(f"{draft.public_model.slug} is being changed. Try again later.", "model")
@@ -134,18 +139,16 @@ def _admitted(caller: Caller, draft: Job, find: Callable[[], Job | None], now: d
         raise
 
 
-def _refuse_at_limit(caller: Caller, room_for: int = 1) -> None:
+def _refuse_at_limit(caller: Caller) -> None:
+    """Before anything is looked at; what comes meanwhile is counted when the slot is taken."""
     running = in_flight({caller.customer.pk}).get(caller.customer.pk, 0)
+    if running >= caller.customer.max_in_flight:
+        raise _at_limit(caller)
+
+
+def _at_limit(caller: Caller) -> NoCapacity:
     most = caller.customer.max_in_flight
-    if running + room_for > most:
-        raise NoCapacity(f"{most} jobs may run of this account at once, and as many do.")
-
-
-def _reserve(caller: Caller, draft: Job, now: datetime) -> None:
-    """Of many images of one account at once each counts those before it: the customer's row is the lock."""
-    Customer.objects.select_for_update(no_key=True).get(pk=caller.customer.pk)
-    _refuse_at_limit(caller, room_for=0)  # its own slot is counted by now
-    ledger.reserve(caller.customer, draft.public_id, draft.reserved_micros, now)
+    return NoCapacity(f"{most} jobs may run of this account at once, and as many do.")
 
 
 def _opens_in_s(look: Look, now: datetime) -> int:

@@ -78,6 +78,7 @@ class Batch:
 
     counts: Mapping[int, SelectionCount]  # by model
     round_numbers: Counter[int]  # made so far, by job
+    in_flight: dict[int, int] = field(default_factory=dict)  # as counted before anything began, by customer
     rounds: list[SelectionRound] = field(default_factory=list)
     attempts: list[Attempt] = field(default_factory=list)
     leases: list[CapacityLease] = field(default_factory=list)

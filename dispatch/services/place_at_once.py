@@ -18,7 +18,7 @@ def place_at_once(job: Job, now: datetime, and_then: Callable[[], None] | None =
     one that could not is as it was.
 
     `and_then` runs when the slots are taken, before an ending that the look led to: what locks a customer
-    comes behind what locks slots."""
+    comes behind what locks slots. Raises Overtaken."""
     catalogue = live_catalogue(now)
     model = catalogue.models[job.public_model_id]
     batch = begin_batch([job.public_model_id])

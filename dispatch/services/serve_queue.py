@@ -12,10 +12,11 @@ from django.conf import settings
 from django.db import DatabaseError, transaction
 
 from dispatch import queue
+from dispatch.customer_slots import in_flight
 from dispatch.fairness import CLASS_KEYS, Head, Pick
 from dispatch.live_catalogue import LiveCatalogue, live_catalogue
 from dispatch.models import Job
-from dispatch.queue_heads import WaitingLine, active_lots, heads_of, in_flight, waiting_lines
+from dispatch.queue_heads import WaitingLine, active_lots, heads_of, waiting_lines
 from dispatch.queue_state import (
     TENANT_LIMIT,
     QueueState,
@@ -44,7 +45,7 @@ class Served:
 
 
 def serve_queue(now: datetime) -> Served:
-    """Raises Unplaceable for a job that breaks its look; nothing of the transaction stays then."""
+    """Raises Unplaceable for a job that breaks its look, and Overtaken; nothing of the transaction stays."""
     with transaction.atomic():
         lots = active_lots(LOTS_PER_SCAN)
         if not lots:
@@ -119,9 +120,9 @@ class Serving:
         self._lots = {line.line_id: line.lot_id for lines in state.lines.values() for line in lines}
         self._jobs: dict[int, Job] = {}
         self._known: set[int] = set()  # jobs whose heads were read, whatever became of them
-        taken = in_flight({customer for _, customer in state.lines})
+        batch.in_flight = in_flight({customer for _, customer in state.lines})
         self._room = {
-            customer: lines[0].max_in_flight - taken.get(customer, 0)
+            customer: lines[0].max_in_flight - batch.in_flight.get(customer, 0)
             for (_, customer), lines in state.lines.items()
         }
 

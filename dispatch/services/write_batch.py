@@ -11,6 +11,7 @@ from django.db.models import Count
 from billing.models import ApiKey
 from catalog.models import PublicModel
 from dispatch import capacity
+from dispatch.customer_slots import Overtaken, locked_in_flight
 from dispatch.models import Attempt, CapacityLease, Job, SelectionCount, SelectionRound
 from dispatch.repository import look_again, start_jobs
 from dispatch.ringing import ring_all
@@ -64,10 +65,13 @@ def _selection_counts(models: list[int]) -> dict[int, SelectionCount]:
 
 
 def write_batch(batch: Batch, facts: SelectionFacts | None, now: datetime) -> None:
-    """All but the queue's own rows and the alerts, which come after them. `facts`: whose slots were taken."""
+    """All but the queue's own rows and the alerts, which come after them. `facts`: whose slots were taken.
+
+    Raises Overtaken."""
     SelectionRound.objects.bulk_create(batch.rounds)
     Attempt.objects.bulk_create(batch.attempts)
     CapacityLease.objects.bulk_create(batch.leases)
+    _keep_limits(batch)
     if batch.attempts and facts is not None:
         capacity.write(facts.occupancy)
         SelectionCount.objects.bulk_update(batch.counts.values(), ["number"])
@@ -78,3 +82,19 @@ def write_batch(batch: Batch, facts: SelectionFacts | None, now: datetime) -> No
     ring_all("dispatch.tasks.submit", batched(to_send, settings.SUBMIT_TOGETHER), cluster="traffic")
     for ending in batch.endings:
         ending()
+
+
+def _keep_limits(batch: Batch) -> None:
+    """A second attempt asks for nothing: its job had begun. What was over its limit when it was counted is so
+    by such attempts, and may stay."""
+    begun = [attempt.job.customer for attempt in batch.attempts if attempt.number == 1]
+    if not begun:
+        return
+    ours = Counter(lease.customer_id for lease in batch.leases)
+    firsts = Counter(customer.pk for customer in begun)
+    held = locked_in_flight(firsts)
+    for customer in {each.pk: each for each in begun}.values():
+        others = held[customer.pk] - ours[customer.pk]
+        is_news = others > batch.in_flight.get(customer.pk, 0)
+        if is_news and others + firsts[customer.pk] > customer.max_in_flight:
+            raise Overtaken
