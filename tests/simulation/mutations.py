@@ -104,7 +104,7 @@ def count_then_insert(installation: Installation) -> Any:
         return {(row.kind, row.subject_id): row for row in rows}
 
     def without_lock(sql: str) -> str:
-        return sql.replace("pg_advisory_xact_lock(", "abs(") if "pg_advisory_xact_lock(" in sql else sql
+        return sql.replace("pg_advisory_xact_lock(", "greatest(")
 
     return _all(
         patch.object(capacity, "_locked", unlocked), patch.object(installation, "rewritten", without_lock)
