@@ -60,7 +60,12 @@ class Database:
             autocommit=True,
             row_factory=dict_row,
         )
+        self.link.execute('LISTEN "frameyard_queue_control"')
         self._restore = ""
+
+    def words(self) -> set[str]:
+        """The tasks that committed transactions have asked for by a word since the last question."""
+        return {word.payload for word in self.link.notifies(timeout=0) if word.payload}
 
     def break_off(self, backend: int) -> None:
         """Ends a session at the server, and waits until its locks are gone."""

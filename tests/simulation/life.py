@@ -86,6 +86,8 @@ class Life:
         self._late = 0
         self._keeps_house = self.dice.random() < 0.2
         self._rung: dict[str, Any] = {}
+        world.database.words()  # of the life before
+        self._said: set[str] = set()
         self._starts: dict[str, int] = {}
         self._next: list[Any] = []
         self._waiting = 0
@@ -186,6 +188,20 @@ class Life:
         self._start(worker, act[0], act[1], {})
 
     def _take_task(self, worker: Worker) -> bool:
+        return self._take_word(worker) or self._take_row(worker)
+
+    def _take_word(self, worker: Worker) -> bool:
+        """What was only said, however often; it is heard in its turn, or with loose bells not at all."""
+        self._said |= self.world.database.words()
+        if not self._said or self.dice.random() < 0.5:
+            return False
+        word = self.dice.choice(sorted(self._said))
+        self._said.discard(word)
+        if not (self.world.adversary.chance("bells", 0.1) and self.world.adversary.inject("bell lost")):
+            self._run_task(worker, word, ())
+        return True
+
+    def _take_row(self, worker: Worker) -> bool:
         """One task of the queue; with loose bells any of them, and it may stay, or go unheard."""
         tasks = self.world.database.rows("SELECT id, payload FROM django_q_ormq ORDER BY id")
         if not tasks or (self.world.adversary.has("bells") and self.dice.random() < 0.2):
