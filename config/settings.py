@@ -123,6 +123,7 @@ SECURE_CSP = {
 LANGUAGE_CODE = "en"
 LANGUAGES = [("en", "English"), ("zh-hans", "简体中文")]
 LOCALE_PATHS = [BASE_DIR / "config" / "locale"]
+FORMAT_MODULE_PATH = "config.formats"
 USE_TZ = True
 TIME_ZONE = "UTC"
 # Of pages and exports of money, whatever zone a person reads the other pages in.
@@ -204,9 +205,9 @@ QUEUE_CLASS_WEIGHTS = {
     "standard": env.number("QUEUE_WEIGHT_STANDARD", 3, minimum=1),
     "batch": env.number("QUEUE_WEIGHT_BATCH", 1, minimum=1),
 }
-SUBMIT_TOGETHER = env.number("SUBMIT_TOGETHER", 16, minimum=1)  # attempts that one task sends
-POLL_THREADS = env.number("POLL_THREADS", 64, minimum=1)  # of each worker
-POLL_THREADS_PER_CHANNEL = env.number("POLL_THREADS_PER_CHANNEL", 16, minimum=1)
+SUBMIT_TOGETHER = env.number("SUBMIT_TOGETHER", 32, minimum=1)  # attempts that one task sends
+POLL_THREADS = env.number("POLL_THREADS", 128, minimum=1)  # of each worker
+POLL_THREADS_PER_CHANNEL = env.number("POLL_THREADS_PER_CHANNEL", 32, minimum=1)
 RECOVERY_FIRST_WAIT_S = env.number("RECOVERY_FIRST_WAIT_S", 5)
 RECOVERY_ABSENCE_READS_APART_S = env.number("RECOVERY_ABSENCE_READS_APART_S", 60)
 PROVIDER_CONNECT_TIMEOUT_S = env.number("PROVIDER_CONNECT_TIMEOUT_S", 10, minimum=1)

@@ -1,0 +1,1 @@
+"""How numbers are written where the framework's own custom is another than the language's."""
