@@ -14,7 +14,7 @@ from django.conf import settings
 from catalog.providers.types import SendForbidden, SubmitOutcome
 from dispatch.models import Attempt
 
-_GATHER_S = 0.005  # for so long others are waited for when one has come, to be answered together
+_GATHER_S = 0.01  # for so long others are waited for when one has come, to be answered together
 _LONGEST_WAIT_S = 10.0  # for an answer; a departure takes less
 
 type Allow = Callable[[Sequence[Attempt]], set[int]]  # commits who may send; their ids

@@ -16,7 +16,7 @@ from django.conf import settings
 from catalog.providers.types import PollResult
 from dispatch.poll_rows import Claimed
 
-_GATHER_S = 0.02  # for so long others are waited for when one has come in, to be recorded together
+_GATHER_S = 0.05  # for so long others are waited for when one has come in, to be recorded together
 
 
 @dataclass(frozen=True, slots=True)
