@@ -1,7 +1,8 @@
 """Who changed what: the audit's entries, filtered, newest first."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from datetime import datetime
 from typing import Final
 
 from django.db.models import Model, QuerySet, Value
@@ -65,6 +66,22 @@ def entries_again(ids: Sequence[str]) -> list[AuditEntry]:
     numbers = [int(each) for each in ids if each.isascii() and each.isdigit() and len(each) < 19]
     found = AuditEntry.objects.in_bulk(numbers)
     return [found[number] for number in numbers if number in found]
+
+
+@dataclass(frozen=True, slots=True)
+class EntryLine:
+    """An entry never changes: lines with its number, its time and the same `name` look alike."""
+
+    pk: int
+    at: datetime
+    name: str  # slug of what it is about, or ""
+    entry: AuditEntry = field(compare=False)
+
+
+def lines_of(entries: Sequence[AuditEntry]) -> list[EntryLine]:
+    """One query."""
+    names = names_of(entries)
+    return [EntryLine(each.pk, each.at, names.get(each.subject, ""), each) for each in entries]
 
 
 def names_of(entries: Iterable[AuditEntry]) -> dict[str, str]:

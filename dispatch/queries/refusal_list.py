@@ -15,7 +15,7 @@ from dispatch.queries.counting import COUNTED_UP_TO
 from dispatch.queries.cuts import Cursor, Cut, cut
 from health.memory import record_of
 from health.models import FROZEN, RefusalRecord
-from health.refusals import RefusalState, standing
+from health.refusals import FROZEN_AT_REFUSALS, RefusalState, standing
 
 ENDED: Final = "ended"
 STATES: Final = (RefusalState.COOLDOWN.value, RefusalState.FROZEN.value, ENDED)
@@ -33,6 +33,24 @@ class RefusalFilter:
     provider: str = ""
 
 
+@dataclass(frozen=True, slots=True)
+class RefusalLine:
+    """All that the list shows of a record: lines that are equal look alike."""
+
+    public_id: str
+    state: str
+    due_at: datetime | None
+    provider: str
+    family: str
+    supply: str  # slug, where it is of one alone
+    refusals: int | None
+    frozen_at: int  # refusals
+    refused_at: datetime | None
+    waiting: int
+    refused: int
+    job: str
+
+
 @dataclass(frozen=True)
 class RefusalRow:
     """`due_at`: the earliest next try of a record in cooldown. Counts stop at COUNTED_UP_TO a page."""
@@ -43,6 +61,24 @@ class RefusalRow:
     waiting: int
     refused: int
     job: str  # public id: of the last one that was refused, or ""
+
+    @property
+    def line(self) -> RefusalLine:
+        record = self.record
+        return RefusalLine(
+            public_id=record.public_id,
+            state=self.state,
+            due_at=self.due_at,
+            provider=record.provider,
+            family=record.model_family,
+            supply=record.supply.slug if record.supply else "",
+            refusals=record.refusals,
+            frozen_at=FROZEN_AT_REFUSALS,
+            refused_at=record.refused_at,
+            waiting=self.waiting,
+            refused=self.refused,
+            job=self.job,
+        )
 
 
 def parse_filter(query: QueryDict) -> RefusalFilter:

@@ -53,7 +53,7 @@ def _whole(request: HttpRequest, wanted: AuditFilter, days: Days, cursor: Cursor
         "cursor": cursor,
         "cut": found,
         "entries": found.rows,
-        "names": audit_list.names_of(found.rows),
+        "lines": audit_list.lines_of(found.rows),
         "sizes": cuts.PAGE_SIZES,
         "actors": audit_list.actors(days),
         "actions": sorted(money_words.ACTIONS.items(), key=lambda each: str(each[1])),
@@ -67,7 +67,7 @@ def _beat(request: HttpRequest, wanted: AuditFilter, days: Days, cursor: Cursor)
     entries = audit_list.entries_again(rows_on_screen(request))
     on_top = bool(entries) and cursor.is_on_top
     came = cuts.arrived(audit_list.matching(wanted, days), entries[0].pk, cursor) if on_top else 0
-    return {"entries": entries, "names": audit_list.names_of(entries), "arrived": came}
+    return {"entries": entries, "lines": audit_list.lines_of(entries), "arrived": came}
 
 
 @require_safe

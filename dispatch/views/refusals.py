@@ -54,7 +54,6 @@ def _whole(
         "sizes": cuts.PAGE_SIZES,
         "states": [(state, money_words.REFUSAL_STATES[state]) for state in refusal_list.STATES],
         "providers": refusal_list.providers(),
-        "frozen_at": FROZEN_AT_REFUSALS,
         "active": _active(request, wanted),
         "keep": query_without(request.GET),
         "last": None if rows else refusal_list.last_ended(),
@@ -67,7 +66,7 @@ def _beat(
     rows = refusal_list.rows_again(rows_on_screen(request), now)
     on_top = bool(rows) and cursor.is_on_top
     came = cuts.arrived(refusal_list.matching(wanted), rows[0].record.pk, cursor) if on_top else 0
-    return {"rows": rows, "arrived": came, "frozen_at": FROZEN_AT_REFUSALS}
+    return {"rows": rows, "arrived": came}
 
 
 def _active(request: HttpRequest, wanted: refusal_list.RefusalFilter) -> list[Word]:
