@@ -5,11 +5,13 @@ that same commit. No provider is called here. A second attempt, or a job whose o
 due by its `next_action_at` and goes before the queue: it had its turn there."""
 
 import logging
+from collections import Counter
 from collections.abc import Collection, Mapping
 from datetime import datetime, timedelta
 
 from django.conf import settings
-from django.db import DatabaseError, transaction
+from django.db import transaction
+from django.db.models import Q
 
 from dispatch import queue
 from dispatch.customer_slots import Overtaken, in_flight
@@ -33,7 +35,7 @@ MOST_BATCHES = 20  # of the queue in one scan
 
 
 def scan(now: datetime) -> int:
-    """How many jobs were given a supply. A job that breaks the scan is set aside: it stops no other.
+    """How many jobs were given a supply. Jobs that break the scan are set aside: they stop no other.
 
     Nothing, too, where another process scans and one more waits to: they will see what there is to see."""
     with scan_turn() as is_mine:
@@ -49,9 +51,10 @@ def _scan(now: datetime) -> int:
             return started + _serve(now)
         except Overtaken:
             continue  # by a request for an image; it is counted now
-        except Unplaceable as broken:
-            logger.exception("A job was set aside", extra={"job": broken.job.public_id})
-            set_aside(broken.job.pk, now)
+        except Unplaceable as unplaceable:
+            for job, error in unplaceable.broken.items():
+                logger.exception("A job was set aside", exc_info=error, extra={"job": job.public_id})
+            set_aside([job.pk for job in unplaceable.broken], now)
 
 
 def _serve(now: datetime) -> int:
@@ -64,16 +67,16 @@ def _serve(now: datetime) -> int:
     return started
 
 
-def set_aside(job_id: int, now: datetime) -> None:
-    """Out of the queue, if it stood there, and looked at by itself a minute later."""
+def set_aside(job_ids: Collection[int], now: datetime) -> None:
+    """Out of the queue, where they stood there, and looked at by themselves a minute later."""
     with transaction.atomic():
-        job = Job.objects.select_for_update().get(pk=job_id)
-        line = job.line_id
-        if line is None and (job.next_action_at is None or job.next_action_at > now):
-            return
-        Job.objects.filter(pk=job_id).update(line_id=None, next_action_at=now + SET_ASIDE)
-        if line is not None:
-            queue.leave(line)
+        held = Job.objects.select_for_update().filter(pk__in=job_ids).order_by("pk")
+        waiting = held.filter(Q(line__isnull=False) | Q(next_action_at__lte=now))
+        lines = dict(waiting.values_list("pk", "line"))
+        Job.objects.filter(pk__in=lines).update(line_id=None, next_action_at=now + SET_ASIDE)
+        gone = Counter(line for line in lines.values() if line is not None)
+        queue.lock_lines(sorted(gone))
+        queue.leave_many(gone)
 
 
 def look_at_due(now: datetime) -> int:
@@ -97,14 +100,10 @@ def look_at_due(now: datetime) -> int:
                 if not ends_at_sight(job, batch, now):
                     batch.waits_alone(job, {"outcome": TENANT_LIMIT}, now + WAIT)
                 continue
-            try:
+            with batch.look_at(job):
                 look = look_at_job(job, models[job.public_model_id], facts, batch, now)
                 _conclude(job, look, batch, now)
                 room[job.customer_id] -= look.seen is Seen.STARTS
-            except DatabaseError:
-                raise  # of the whole transaction, whatever the job
-            except Exception as error:
-                raise Unplaceable(job) from error
         write_batch(batch, facts, now)
         raise_alerts.of_selections(batch.alerts.values(), now)
         slots = unknown_slots(catalogue, models.values(), facts.occupancy)

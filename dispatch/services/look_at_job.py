@@ -4,11 +4,14 @@ Nothing here locks a customer or a row of the queue: endings wait for the end of
 taken in the one order."""
 
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import datetime
 from enum import Enum, auto
 from typing import Any
+
+from django.db import DatabaseError
 
 from billing.authentication import is_usable
 from catalog.hashing import document_hash
@@ -29,11 +32,11 @@ from dispatch.words import ACCESS_REVOKED, customer_error
 
 
 class Unplaceable(Exception):
-    """A job broke its own look; whatever the transaction did for others is undone with it."""
+    """Jobs broke their own looks; whatever the transaction did for others is undone with it."""
 
-    def __init__(self, job: Job) -> None:
-        super().__init__(f"{job.public_id} can't be looked at")
-        self.job = job
+    def __init__(self, broken: Mapping[Job, Exception]) -> None:
+        super().__init__(f"{', '.join(job.public_id for job in broken)} can't be looked at")
+        self.broken = broken
 
 
 class Seen(Enum):
@@ -90,6 +93,23 @@ class Batch:
     alerts: dict[str, tuple[Job, tuple[str, ...]]] = field(
         default_factory=dict
     )  # of each model's last decision
+    broken: dict[Job, Exception] = field(default_factory=dict)
+
+    @contextmanager
+    def look_at(self, job: Job) -> Iterator[None]:
+        """What breaks within is the job's own doing. The others are looked at all the same, though nothing
+        will be written: so all that break are known after one pass, not each after a pass of its own."""
+        try:
+            yield
+        except DatabaseError:
+            raise  # of the whole transaction, whatever the job
+        except Exception as error:  # noqa: BLE001 - told by Unplaceable
+            self.broken[job] = error
+
+    def refuse_broken(self) -> None:
+        """Raises Unplaceable for all that broke."""
+        if self.broken:
+            raise Unplaceable(self.broken)
 
     def note(self, job: Job, decision: Decision) -> None:
         self.alerts[job.public_model.slug] = (job, decision.alerts)

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
-from django.db import DatabaseError, connection
+from django.db import connection
 
 from dispatch.compiling import Compilations
 from dispatch.live_catalogue import LiveCatalogue
@@ -14,7 +14,7 @@ from dispatch.routing.router import route
 from dispatch.routing.types import Decision
 from dispatch.selecting import inputs_for, is_hopeless
 from dispatch.selection_facts import SelectionFacts
-from dispatch.services.look_at_job import Batch, Look, Unplaceable, waits
+from dispatch.services.look_at_job import Batch, Look, waits
 
 TOLD_AGAIN_AFTER = timedelta(seconds=5)  # a lot that says nothing new is written no more often than this
 
@@ -106,12 +106,10 @@ def look_at_lots(
         if not model.is_open:
             verdicts.closes(lot.lot_id, "model_not_published")
         elif job is not None:
-            try:
+            with batch.look_at(job):
                 _look(lot, job, catalogue, facts, batch, verdicts)
-            except DatabaseError:
-                raise  # of the whole transaction, whatever the job
-            except Exception as error:
-                raise Unplaceable(job) from error
+            if job in batch.broken:
+                verdicts.open.add(lot.lot_id)  # the others in it stand for themselves
     return verdicts
 
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from django.conf import settings
-from django.db import DatabaseError, transaction
+from django.db import transaction
 
 from dispatch import queue
 from dispatch.customer_slots import in_flight
@@ -27,7 +27,7 @@ from dispatch.queue_state import (
 )
 from dispatch.selection_facts import SelectionFacts, glance, read_facts
 from dispatch.services import raise_alerts
-from dispatch.services.look_at_job import Batch, Look, Seen, Unplaceable, look_at_job
+from dispatch.services.look_at_job import Batch, Look, Seen, look_at_job
 from dispatch.services.look_at_lots import Verdicts, look_at_lots
 from dispatch.services.write_batch import begin_batch, know_rounds, locked_jobs, write_batch
 from dispatch.unknown_slots import unknown_slots
@@ -45,7 +45,7 @@ class Served:
 
 
 def serve_queue(now: datetime) -> Served:
-    """Raises Unplaceable for a job that breaks its look, and Overtaken; nothing of the transaction stays."""
+    """Raises Unplaceable for jobs that break their looks, and Overtaken; nothing of the transaction stays."""
     with transaction.atomic():
         lots = active_lots(LOTS_PER_SCAN)
         if not lots:
@@ -151,17 +151,18 @@ class Serving:
             self.state.heads[tenant].take(head, served=False)
             return
         self.looked_at += 1
-        self._conclude(pick, head, job, self._look(job))
+        look = self._look(job)
+        if look is None:
+            self.state.heads[tenant].take(head, served=False)
+        else:
+            self._conclude(pick, head, job, look)
 
-    def _look(self, job: Job) -> Look:
-        try:
-            return look_at_job(
-                job, self.catalogue.models[job.public_model_id], self.facts, self.batch, self.now
-            )
-        except DatabaseError:
-            raise  # of the whole transaction, whatever the job
-        except Exception as error:
-            raise Unplaceable(job) from error
+    def _look(self, job: Job) -> Look | None:
+        """None: it breaks its look."""
+        model = self.catalogue.models[job.public_model_id]
+        with self.batch.look_at(job):
+            return look_at_job(job, model, self.facts, self.batch, self.now)
+        return None
 
     def _conclude(self, pick: Pick, head: Head, job: Job, look: Look) -> None:
         heads = self.state.heads[pick.service_class, pick.customer]

@@ -67,7 +67,8 @@ def _selection_counts(models: list[int]) -> dict[int, SelectionCount]:
 def write_batch(batch: Batch, facts: SelectionFacts | None, now: datetime) -> None:
     """All but the queue's own rows and the alerts, which come after them. `facts`: whose slots were taken.
 
-    Raises Overtaken."""
+    Raises Unplaceable, Overtaken."""
+    batch.refuse_broken()
     SelectionRound.objects.bulk_create(batch.rounds)
     Attempt.objects.bulk_create(batch.attempts)
     CapacityLease.objects.bulk_create(batch.leases)

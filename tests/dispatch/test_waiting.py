@@ -195,7 +195,7 @@ def test_a_job_at_its_customers_limit_in_a_closed_model_out_of_service_or_set_as
     engine.step()
     assert (why(engine, held).code, why(engine, held).step) == (Code.OUT_OF_SERVICE, Step.CAPABILITY)
     assert_no_name_of_a_supplier(answer(engine, held))
-    set_aside(held.pk, engine.now)
+    set_aside([held.pk], engine.now)
     waiting = why(engine, held)
     assert (waiting.code, waiting.until) == (Code.SET_ASIDE, engine.now + timedelta(minutes=1))
     assert waiting_now(engine.now).by_code == {Code.SET_ASIDE: 1}
@@ -328,7 +328,7 @@ class RandomWorld:
 
     def _set_one_aside(self) -> None:
         if waiting := waiting_jobs():
-            set_aside(self.dice.choice(waiting).pk, self.engine.now)
+            set_aside([self.dice.choice(waiting).pk], self.engine.now)
 
 
 # ---- in words
