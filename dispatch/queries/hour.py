@@ -29,9 +29,10 @@ class HourOfSteps:
 
 def hour_of_steps(now: datetime) -> HourOfSteps:
     """One query. Rounds whose snapshot is in a form that can't be read are left out."""
-    newest = SelectionRound.objects.order_by("-id").values_list("created_at", "attempt_number", "snapshot")
-    told = [each for each in newest[:MOST_ROUNDS] if each[0] > now - HOUR]
-    read = [(number, explain(snapshot)) for _at, number, snapshot in told if snapshot.get("schema") == SCHEMA]
+    newest = SelectionRound.objects.order_by("-id").values("pk")[:MOST_ROUNDS]
+    lately = SelectionRound.objects.filter(pk__in=newest, created_at__gt=now - HOUR)
+    told = list(lately.values_list("attempt_number", "snapshot"))
+    read = [(number, explain(snapshot)) for number, snapshot in told if snapshot.get("schema") == SCHEMA]
     left = [sum(len(each.steps[step].remained) for _number, each in read) for step in range(3)]
     return HourOfSteps(
         rounds=len(read),

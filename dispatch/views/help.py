@@ -12,7 +12,7 @@ from dispatch.queries.hour import MOST_ROUNDS, hour_of_steps
 from dispatch.routing.explain import TITLES
 from dispatch.views import settings_words
 from dispatch.views.access import requires
-from dispatch.views.shell import page
+from dispatch.views.shell import is_beat, page
 
 _LANGUAGES: Final = ("en", "zh-hans")
 # The terms of the design's glossary; where one word has several meanings, with its context.
@@ -72,9 +72,13 @@ def routing_help(request: HttpRequest) -> HttpResponse:
         "steps": list(
             zip(TITLES, settings_words.STEPS, (*hour.left[:2], hour.selected, hour.switches), strict=True)
         ),
-        "glossary": [(_term("en", *term), _term("zh-hans", *term), *term) for term in TERMS],
+        "glossary": () if is_beat(request) else _glossary(),
     }
     return page(request, "console/help.html", context, now)
+
+
+def _glossary() -> list[tuple[str, str, str, str]]:
+    return [(_term("en", *term), _term("zh-hans", *term), *term) for term in TERMS]
 
 
 def _term(language: str, context: str, text: str) -> str:
