@@ -5,9 +5,11 @@ answer that does not come. So the connection itself records the phase, and conne
 
 import os
 import socket
+import ssl
 import threading
 import time
 from collections.abc import Callable
+from functools import lru_cache
 from types import TracebackType
 from typing import Any, Self
 
@@ -16,6 +18,7 @@ from requests.adapters import HTTPAdapter
 from urllib3.connection import HTTPConnection, HTTPSConnection
 from urllib3.connectionpool import HTTPConnectionPool, HTTPSConnectionPool
 from urllib3.response import BaseHTTPResponse
+from urllib3.util.ssl_ import create_urllib3_context
 
 from catalog.providers.types import Phase, SendForbidden
 from catalog.providers.watchdog import watchdog
@@ -206,3 +209,16 @@ class FlightAdapter(HTTPAdapter):
         pool: Any = super().get_connection_with_tls_context(*args, **values)
         pool.conn_kw["seat"] = self.seat
         return pool
+
+    def cert_verify(self, conn: Any, url: Any, verify: Any, cert: Any) -> None:
+        """One context for all calls: to read the authorities takes longer than a handshake."""
+        super().cert_verify(conn, url, verify, cert)
+        if conn.ca_certs is not None:
+            conn.conn_kw["ssl_context"], conn.ca_certs = _trusting(conn.ca_certs), None
+
+
+@lru_cache(maxsize=8)
+def _trusting(ca_file: str) -> ssl.SSLContext:
+    context = create_urllib3_context()
+    context.load_verify_locations(ca_file)
+    return context

@@ -9,9 +9,8 @@ from collections import OrderedDict
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from http.client import HTTPException
-from http.cookiejar import DefaultCookiePolicy
 from types import TracebackType
-from typing import Any, Literal, Self
+from typing import Any, Final, Literal, Self
 
 import requests
 from requests import exceptions
@@ -37,6 +36,7 @@ type BreakKind = Literal[
 _DETAIL_CHARS = 300
 _CHUNK_BYTES = 64 * 1024
 _SESSIONS_PER_THREAD = 32
+_HEADERS: Final = {"User-Agent": "frameyard", "Accept": "application/json", "Accept-Encoding": "identity"}
 _SHORTEST_SECRET_BYTES = 8  # a shorter one is a word of the demo, and may stand in any text
 
 
@@ -110,8 +110,11 @@ class Transport:
         `Broken` of kind `forbidden`, any other exception of its own passes through, nothing being sent."""
         body = json.dumps(document, ensure_ascii=False, allow_nan=False, separators=(",", ":")).encode()
         headers = {**headers, "Content-Type": "application/json"}
-        with _new_session() as session:
+        session = _kept.session_of("")
+        try:
             return self._call(session, "POST", path, headers, body=body, before_send=before_send)
+        finally:
+            session.close()  # its connection; it can be used again
 
     def ask(
         self,
@@ -121,7 +124,8 @@ class Transport:
         params: Iterable[tuple[str, str]] = (),
     ) -> Exchange:
         """Over a kept connection: for calls that may be repeated."""
-        return self._call(_kept_session(self.access.base_url), method, path, headers, params=list(params))
+        session = _kept.session_of(self.access.base_url)
+        return self._call(session, method, path, headers, params=list(params))
 
     def _call(
         self,
@@ -138,14 +142,11 @@ class Transport:
         with Flight(self.limits.deadline_s, before_send, self.limits.departure_s) as flight:
             FlightAdapter.board(session, flight)
             try:
-                with session.request(
-                    method,
-                    url,
-                    params=params,
-                    data=body,
-                    headers=dict(headers),
+                request = _prepared(method, url, params, headers, body)
+                # Not by the session itself: it looks for cookies, hooks and redirects, and we want none.
+                with session.get_adapter(url).send(
+                    request,
                     timeout=(self.limits.connect_timeout_s, self.limits.read_timeout_s),
-                    allow_redirects=False,
                     stream=True,
                     verify=self._verify,
                 ) as response:
@@ -211,14 +212,26 @@ def _causes(error: BaseException) -> Iterable[BaseException]:
     return seen
 
 
+def _prepared(
+    method: str,
+    url: str,
+    params: list[tuple[str, str]] | None,
+    headers: Mapping[str, str],
+    body: bytes | None,
+) -> requests.PreparedRequest:
+    """Without what a session would merge into it: no cookie, and nothing that ~/.netrc or a proxy of this
+    machine says."""
+    request = requests.PreparedRequest()
+    request.method = method
+    request.prepare_url(url, params)
+    request.prepare_headers({**_HEADERS, **headers})
+    request.prepare_body(body, None)
+    return request
+
+
 def _new_session() -> requests.Session:
     session = requests.Session()
-    session.trust_env = False  # ~/.netrc would replace our Authorization header, a proxy would read it
-    session.cookies.set_policy(DefaultCookiePolicy(allowed_domains=[]))
-    session.headers.clear()
-    session.headers.update(
-        {"User-Agent": "frameyard", "Accept": "application/json", "Accept-Encoding": "identity"}
-    )
+    session.adapters.clear()
     adapter = FlightAdapter()
     session.mount("http://", adapter)
     session.mount("https://", adapter)
@@ -226,17 +239,17 @@ def _new_session() -> requests.Session:
 
 
 class _Kept(threading.local):
+    """The sessions of a thread by their place, with the connections that wait for its next call."""
+
     def __init__(self) -> None:
         self.sessions: OrderedDict[str, requests.Session] = OrderedDict()
 
+    def session_of(self, place: str) -> requests.Session:
+        session = self.sessions.get(place) or self.sessions.setdefault(place, _new_session())
+        self.sessions.move_to_end(place)
+        if len(self.sessions) > _SESSIONS_PER_THREAD:
+            self.sessions.popitem(last=False)[1].close()
+        return session
+
 
 _kept = _Kept()
-
-
-def _kept_session(base_url: str) -> requests.Session:
-    sessions = _kept.sessions
-    session = sessions.get(base_url) or sessions.setdefault(base_url, _new_session())
-    sessions.move_to_end(base_url)
-    if len(sessions) > _SESSIONS_PER_THREAD:
-        sessions.popitem(last=False)[1].close()
-    return session

@@ -10,6 +10,7 @@ _HIDDEN = "…"
 # A customer's words, and pictures in a text; matched as whole keys, whatever the case.
 _PERSONAL = frozenset({"prompt", "revised_prompt", "negative_prompt", "text", "b64_json"})
 _SECRET = frozenset({"authorization", "api_key", "apikey", "token", "secret", "password", "credential"})
+_NEVER_SHOWN = _PERSONAL | _SECRET
 
 
 def redacted(value: Any, secrets: tuple[str, ...] = (), depth: int = _DEPTH) -> Any:
@@ -33,7 +34,7 @@ def _object(value: Mapping[Any, Any], secrets: tuple[str, ...], depth: int) -> A
         return _HIDDEN
     return {
         cleaned(str(key), 100): _HIDDEN
-        if str(key).casefold() in _PERSONAL | _SECRET and isinstance(item, str)
+        if isinstance(item, str) and str(key).casefold() in _NEVER_SHOWN
         else redacted(item, secrets, depth - 1)
         for key, item in list(value.items())[:_ITEMS]
     }

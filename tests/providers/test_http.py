@@ -411,6 +411,22 @@ def test_polls_keep_their_connection_and_posts_never_do(serve: Serve) -> None:
         assert len(connections) == 3
 
 
+def test_a_kept_connection_is_given_up_with_an_answer_that_was_not_read_to_its_end(serve: Serve) -> None:
+    connections: list[int] = []
+
+    def behaviour(connection: socket.socket) -> None:
+        connections.append(1)
+        content = b"x" * 5_000_000 if len(connections) == 1 else b'{"id":"task-1"}'
+        replying(reply(200, content))(connection)
+
+    with transport(http(serve(behaviour))) as client:
+        assert broken(client.ask("GET", "/tasks/1", HEADERS)) == ("body", "too_large")
+        answer = client.ask("GET", "/tasks/1", HEADERS)
+    assert isinstance(answer, Answer)
+    assert answer.body == b'{"id":"task-1"}'
+    assert len(connections) == 2
+
+
 def test_a_kept_connection_that_was_closed_meanwhile_is_replaced(serve: Serve) -> None:
     closed = threading.Semaphore(0)
 
