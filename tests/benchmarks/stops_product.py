@@ -135,7 +135,7 @@ def _worker(stack: ExitStack, folder: Path, place: Path, number: int) -> Running
 
 def _round(workers: list[Running], place: Path, seconds: float) -> Counter[str]:
     """All of them for so long, and then a while of work."""
-    wait_until(lambda: any(place.read_bytes()), 60, "somebody works")
+    wait_until(lambda: any(place.read_bytes()), 180, "somebody works")
     met = Counter(stopped(worker, place, number) for number, worker in enumerate(workers))
     time.sleep(seconds)
     for worker in workers:
