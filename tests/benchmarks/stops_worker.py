@@ -14,6 +14,7 @@ django.setup()
 from random import SystemRandom  # noqa: E402 - Django stands only now
 from time import sleep  # noqa: E402
 
+from django.db import OperationalError, connection  # noqa: E402
 from django.utils.timezone import now  # noqa: E402
 
 from dispatch.lifecycle import AttemptState  # noqa: E402
@@ -36,20 +37,27 @@ def _one_in(state: AttemptState) -> int | None:
 def main(place: Path, number: int) -> None:
     with place.open("r+b") as file, mmap.mmap(file.fileno(), 0) as signs:
         while True:
-            ready, generated = _one_in(AttemptState.READY), _one_in(AttemptState.GENERATED)
-            if ready is not None:
-                signs[number] = SUBMITTING
-                submit([ready], now)
-            if generated is not None:
-                signs[number] = FETCHING
-                fetch_output(generated, now)
-            seen = 0
-            if number % 2:  # polling takes so long that who polls is seldom met at anything else
-                signs[number] = POLLING
-                seen = poll_due(now)
-            signs[number] = LOOKING
-            if not seen and ready is None and generated is None:
-                sleep(PAUSE_S)
+            try:
+                _work(signs, number)
+            except OperationalError:  # stopped within a transaction, for longer than its session lives
+                connection.close()  # as after a failed task: the worker itself goes on
+
+
+def _work(signs: mmap.mmap, number: int) -> None:
+    ready, generated = _one_in(AttemptState.READY), _one_in(AttemptState.GENERATED)
+    if ready is not None:
+        signs[number] = SUBMITTING
+        submit([ready], now)
+    if generated is not None:
+        signs[number] = FETCHING
+        fetch_output(generated, now)
+    seen = 0
+    if number % 2:  # polling takes so long that who polls is seldom met at anything else
+        signs[number] = POLLING
+        seen = poll_due(now)
+    signs[number] = LOOKING
+    if not seen and ready is None and generated is None:
+        sleep(PAUSE_S)
 
 
 if __name__ == "__main__":
