@@ -33,6 +33,8 @@ class JsonFormatter(logging.Formatter):
             "message": record.getMessage(),
         }
         line |= {name: getattr(record, name) for name in LINK_FIELDS if hasattr(record, name)}
+        if request_id := getattr(getattr(record, "request", None), "request_id", ""):
+            line["request_id"] = request_id  # as the framework tells of a request
         if record.exc_info:
             line["exception"] = self.formatException(record.exc_info)
         return json.dumps(line, ensure_ascii=False, default=str)

@@ -6,6 +6,7 @@ from drf_spectacular.views import SpectacularAPIView
 
 from config import api
 
+handler500 = "config.errors.server_error"
 urlpatterns = [
     path("", RedirectView.as_view(url="/console/", permanent=False)),
     path("live", api.live),

@@ -171,3 +171,19 @@ def test_the_overview_says_when_nothing_moves(viewer: Client) -> None:
     assert "Nothing moves: 1 job is waiting for 6 min 20 s" in viewer.get("/console/").content.decode()
     Job.objects.update(state="running")
     assert "Flowing. Running: 1." in viewer.get("/console/").content.decode()
+
+
+def test_a_page_that_fails_says_its_reference_and_one_that_is_not_there_offers_the_search(
+    sign_in: SignIn, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    viewer = sign_in("viewer")
+    lost = viewer.get("/console/models/nothing/")
+    assert lost.status_code == 404
+    assert 'action="/console/search/" role="search"' in lost.content.decode()
+    monkeypatch.setattr("dispatch.views.search.find", lambda _text: 1 / 0)
+    viewer.raise_request_exception = False
+    failed = viewer.get("/console/search/?q=job_1234")
+    assert failed.status_code == 500
+    text = failed.content.decode()
+    assert "This page could not be made" in text
+    assert failed["X-Request-Id"] in text

@@ -4,6 +4,7 @@ import json
 import logging
 import os
 from collections.abc import Iterator
+from types import SimpleNamespace
 
 import pytest
 
@@ -49,6 +50,12 @@ def test_a_line_carries_its_ids_and_nothing_else_that_was_attached(pipe: Pipe) -
     [line] = pipe.read()
     assert (line["message"], line["job"]) == ("Delivered", "job_1")
     assert "prompt" not in line
+
+
+def test_a_line_of_the_framework_names_the_request_that_it_is_about(pipe: Pipe) -> None:
+    pipe.logger.error("Internal Server Error", extra={"request": SimpleNamespace(request_id="req_1")})
+    [line] = pipe.read()
+    assert line["request_id"] == "req_1"
 
 
 def test_when_nobody_reads_lines_are_dropped_and_counted_and_nobody_waits(pipe: Pipe) -> None:
