@@ -8,6 +8,7 @@ from contextlib import contextmanager
 
 import psycopg
 import pytest
+from django.apps import apps
 from django.db import OperationalError, connection
 
 from config import migrating
@@ -75,3 +76,15 @@ def test_a_table_that_stays_busy_is_told_and_nothing_else_is_taken_for_it(
         cursor.execute("RESET statement_timeout")
         cursor.execute("SHOW lock_timeout")
         assert cursor.fetchone() == ("0",)
+
+
+@pytest.mark.django_db
+def test_migrations_leave_every_index_and_constraint_that_a_model_names() -> None:
+    """Altering a key drops each index of its column alone, whatever it was made for."""
+    missing = []
+    for model in apps.get_models():
+        named = {each.name for each in (*model._meta.indexes, *model._meta.constraints)}
+        with connection.cursor() as cursor:
+            known = connection.introspection.get_constraints(cursor, model._meta.db_table)
+        missing += [f"{model._meta.label}: {name}" for name in named - known.keys()]
+    assert missing == []

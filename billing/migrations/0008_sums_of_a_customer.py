@@ -3,6 +3,8 @@
 import django.db.models.deletion
 from django.db import migrations, models
 
+_OWN = "billing_creditentry_customer_id_8960ea57"
+
 
 class Migration(migrations.Migration):
 
@@ -11,10 +13,16 @@ class Migration(migrations.Migration):
     ]
 
     operations = [
-        migrations.AlterField(
-            model_name='creditentry',
-            name='customer',
-            field=models.ForeignKey(db_index=False, on_delete=django.db.models.deletion.PROTECT, related_name='credit_entries', to='billing.customer'),
+        migrations.SeparateDatabaseAndState(
+            # By name: altering the field would prove all rows' keys anew.
+            database_operations=[migrations.RunSQL(f"DROP INDEX IF EXISTS {_OWN}", f"CREATE INDEX {_OWN} ON billing_creditentry (customer_id)")],
+            state_operations=[
+                migrations.AlterField(
+                    model_name='creditentry',
+                    name='customer',
+                    field=models.ForeignKey(db_index=False, on_delete=django.db.models.deletion.PROTECT, related_name='credit_entries', to='billing.customer'),
+                ),
+            ],
         ),
         migrations.AddIndex(
             model_name='creditentry',

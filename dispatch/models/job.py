@@ -1,4 +1,6 @@
-"""A job, its attempts, what the provider knows of them, and why each was chosen."""
+"""A job, its attempts, what the provider knows of them, and why each was chosen.
+
+`db_index=False`: a key that begins another index has none of its own, which every change would write too."""
 
 from django.db import models
 from django.db.models import Q
@@ -35,12 +37,14 @@ class Job(models.Model):
     """What a customer wants: one result."""
 
     public_id = PublicIdField("job")
-    customer = models.ForeignKey(Customer, on_delete=models.PROTECT, related_name="jobs")
+    customer = models.ForeignKey(Customer, on_delete=models.PROTECT, related_name="jobs", db_index=False)
     api_key = models.ForeignKey(ApiKey, on_delete=models.PROTECT, related_name="jobs")
     project = models.CharField(max_length=80, blank=True)  # the customer's own labels
     end_user = models.CharField(max_length=80, blank=True)
     metadata = models.JSONField(default=dict, blank=True)
-    public_model = models.ForeignKey(PublicModel, on_delete=models.PROTECT, related_name="jobs")
+    public_model = models.ForeignKey(
+        PublicModel, on_delete=models.PROTECT, related_name="jobs", db_index=False
+    )
     model_revision = models.PositiveIntegerField()
     modality = models.CharField(max_length=5, choices=Modality)
     request = models.JSONField()  # normalized and frozen; holds the prompt
@@ -153,7 +157,7 @@ class SelectionRound(models.Model):
     """One run of the selection pipeline with its whole evidence; append-only."""
 
     public_id = PublicIdField("rnd")
-    job = models.ForeignKey(Job, on_delete=models.PROTECT, related_name="rounds")
+    job = models.ForeignKey(Job, on_delete=models.PROTECT, related_name="rounds", db_index=False)
     attempt_number = models.PositiveSmallIntegerField()
     number = models.PositiveSmallIntegerField()  # runs through the job
     snapshot = models.JSONField()
@@ -172,11 +176,11 @@ class Attempt(models.Model):
     """One immutable decision to execute a job on one supply."""
 
     public_id = PublicIdField("att")
-    job = models.ForeignKey(Job, on_delete=models.PROTECT, related_name="attempts")
+    job = models.ForeignKey(Job, on_delete=models.PROTECT, related_name="attempts", db_index=False)
     number = models.PositiveSmallIntegerField()
     selection_round = models.OneToOneField(SelectionRound, on_delete=models.PROTECT, related_name="attempt")
-    supply = models.ForeignKey(Supply, on_delete=models.PROTECT, related_name="attempts")
-    channel = models.ForeignKey(Channel, on_delete=models.PROTECT, related_name="attempts")
+    supply = models.ForeignKey(Supply, on_delete=models.PROTECT, related_name="attempts", db_index=False)
+    channel = models.ForeignKey(Channel, on_delete=models.PROTECT, related_name="attempts", db_index=False)
     tier = models.CharField(max_length=8, choices=Tier)
     capability_version = models.ForeignKey(CapabilityVersion, on_delete=models.PROTECT)
     cost_rule_version = models.ForeignKey(CostRuleVersion, on_delete=models.PROTECT)
@@ -266,7 +270,9 @@ class ProviderJob(models.Model):
     """The external task that the provider knows."""
 
     attempt = models.OneToOneField(Attempt, on_delete=models.PROTECT, related_name="provider_job")
-    channel = models.ForeignKey(Channel, on_delete=models.PROTECT, related_name="provider_jobs")
+    channel = models.ForeignKey(
+        Channel, on_delete=models.PROTECT, related_name="provider_jobs", db_index=False
+    )
     provider_job_id = models.CharField(max_length=300)
     provider_request_id = models.CharField(max_length=120, blank=True)
     raw_status = models.CharField(max_length=80, blank=True)

@@ -21,7 +21,7 @@ class ProviderEvent(models.Model):
         FETCH = "fetch"
 
     attempt = models.ForeignKey(
-        "dispatch.Attempt", null=True, on_delete=models.PROTECT, related_name="events"
+        "dispatch.Attempt", null=True, on_delete=models.PROTECT, related_name="events", db_index=False
     )
     channel = models.ForeignKey(Channel, on_delete=models.PROTECT, related_name="events")
     kind = models.CharField(max_length=8, choices=Kind)
@@ -75,7 +75,7 @@ class Asset(models.Model):
     public_id = PublicIdField("ast")
     customer = models.ForeignKey(Customer, on_delete=models.PROTECT, related_name="assets")
     attempt = models.ForeignKey(
-        "dispatch.Attempt", null=True, on_delete=models.PROTECT, related_name="assets"
+        "dispatch.Attempt", null=True, on_delete=models.PROTECT, related_name="assets", db_index=False
     )
     number = models.PositiveSmallIntegerField(default=1)  # of the attempt's outputs, from 1
     kind = models.CharField(max_length=6, choices=Kind)
