@@ -15,6 +15,9 @@ from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import NameOID
 
+CONTENT = bytes(range(256)) * 3000
+OK = "HTTP/1.1 200 OK\r\n"
+
 
 @dataclass(frozen=True)
 class Request:
