@@ -14,6 +14,7 @@ from django.db.models import F
 
 from billing.errors import InsufficientCredit
 from billing.models import CreditEntry, Customer, ProviderUsageEntry
+from catalog.rows import all_rows, insert_unknown
 from catalog.statements import prepared
 
 Kind = CreditEntry.Kind
@@ -40,6 +41,9 @@ locked AS (
     JOIN moved ON moved.customer_id = customer.id ORDER BY customer.id FOR NO KEY UPDATE OF customer)
 UPDATE billing_customer AS customer SET balance_micros = customer.balance_micros + locked.micros
 FROM locked WHERE customer.id = locked.id"""
+_EXPECTED = """
+FROM billing_providerusageentry AS entry WHERE entry.attempt = ANY(%s::text[]) AND entry.kind = 'expected'
+ORDER BY entry.id"""
 
 
 def deposit(customer: Customer, amount_micros: int, note: str, now: datetime) -> CreditEntry:
@@ -195,7 +199,7 @@ class ProviderCost:
 def expect_costs(costs: Iterable[ProviderCost], now: datetime) -> None:
     """At acceptance: what providers will charge by the quotes."""
     expected = [cost.entry(ProviderUsageEntry.Kind.EXPECTED, now) for cost in costs]
-    ProviderUsageEntry.objects.bulk_create(expected, ignore_conflicts=True)
+    insert_unknown(expected)
 
 
 def settle_costs(costs: Iterable[ProviderCost], now: datetime) -> None:
@@ -203,11 +207,9 @@ def settle_costs(costs: Iterable[ProviderCost], now: datetime) -> None:
     settled = {cost.attempt: cost.entry(ProviderUsageEntry.Kind.SETTLED, now) for cost in costs}
     if not settled:
         return
-    expected = ProviderUsageEntry.objects.filter(
-        attempt__in=settled, kind=ProviderUsageEntry.Kind.EXPECTED
-    ).order_by("pk")
-    reversals = [_reversal(entry, settled[entry.attempt], now) for entry in expected]
-    ProviderUsageEntry.objects.bulk_create([*reversals, *settled.values()], ignore_conflicts=True)
+    expected = all_rows(_EXPECTED, [list(settled)], entry=ProviderUsageEntry)
+    reversals = [_reversal(entry, settled[entry.attempt], now) for (entry,) in expected]
+    insert_unknown([*reversals, *settled.values()])
 
 
 def _reversal(expected: ProviderUsageEntry, settled: ProviderUsageEntry, now: datetime) -> ProviderUsageEntry:

@@ -7,10 +7,9 @@ from collections.abc import Mapping
 from functools import cache
 from typing import Any
 
-from django.db import connection
 from django.db.models import Field, Model
 
-from catalog.rows import column_value
+from catalog.rows import array_type, column_value
 from catalog.statements import prepared
 
 type Values = Mapping[str, Any]
@@ -45,16 +44,10 @@ def _statement(
     fields = {name: named[name] for name in columns}
     names = [str(field.column) for field in fields.values()]
     guard, condition = ("at_version, ", "AND row.state_version = new.at_version") if is_guarded else ("", "")
-    arrays = ["bigint", *(["int"] if is_guarded else []), *map(_type_of, fields.values())]
+    arrays = ["bigint[]", *(["int[]"] if is_guarded else []), *map(array_type, fields.values())]
     statement = f"""
         UPDATE {meta.db_table} AS row SET {", ".join(f"{name} = new.{name}" for name in names)}
-        FROM unnest({", ".join(f"%s::{kind}[]" for kind in arrays)}) AS new(of_row, {guard}{", ".join(names)})
+        FROM unnest({", ".join(f"%s::{kind}" for kind in arrays)}) AS new(of_row, {guard}{", ".join(names)})
         WHERE row.id = new.of_row {condition}
         RETURNING row.id"""  # noqa: S608 - our own names
     return statement, fields
-
-
-def _type_of(field: "Field[Any, Any]") -> str:
-    """Text for what has a longest length: a cast would cut it off there, where the column refuses it."""
-    kind = field.db_type(connection) or ""
-    return "text" if kind.startswith("varchar") else kind

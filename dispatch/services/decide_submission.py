@@ -25,8 +25,8 @@ from dispatch.repository import keep_event, lock_job_of
 from dispatch.sending import may_still_send
 from dispatch.services import raise_alerts
 from dispatch.services.query_provider import status_of
+from dispatch.services.record_submission import record_acceptance
 from dispatch.services.recover import abandon, fail_as_not_created
-from dispatch.services.submit import record_acceptance
 from dispatch.services.take_attempt import held_claim
 
 A = AttemptState

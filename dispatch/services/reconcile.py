@@ -15,8 +15,9 @@ from dispatch.lifecycle import AT_PROVIDER_STATES, AttemptState
 from dispatch.models import Attempt, CapacityLease
 from dispatch.repository import claim_attempt
 from dispatch.services.advance import advance, wake_dispatcher
+from dispatch.services.record_submission import record_uncertain
 from dispatch.services.recover import abandon
-from dispatch.services.submit import record_uncertain, stopped_by_supply
+from dispatch.services.submit import stopped_by_supply
 
 logger = logging.getLogger(__name__)
 A = AttemptState

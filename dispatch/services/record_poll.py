@@ -15,6 +15,7 @@ from django.db import transaction
 from django_q.tasks import async_task
 
 from catalog.providers.types import JobStatus, PollFailure, PollResult, ProviderError
+from catalog.rows import insert_each
 from dispatch import backoff, capacity
 from dispatch.lifecycle import AT_PROVIDER_STATES, AttemptState
 from dispatch.models import Attempt, ProviderEvent, ProviderJob
@@ -24,7 +25,7 @@ from dispatch.repository import claim_attempts, event_of, locked_attempts
 from dispatch.selection_facts import p95_seconds
 from dispatch.services import raise_alerts
 from dispatch.services.advance import advance_locked
-from dispatch.services.submit import generated_move, ring_fetch
+from dispatch.services.record_submission import generated_move, ring_fetch
 
 A = AttemptState
 NOT_FOUND_IS_LOST_AFTER = 3  # 404s in a row
@@ -57,7 +58,7 @@ class Told:
         self.moves.append((attempt, Move(attempt.pk, attempt.state_version, to, changes, error)))
 
     def write(self, now: datetime) -> None:
-        ProviderEvent.objects.bulk_create(self.events)
+        insert_each(self.events)
         store_told(self.jobs)
         claim_attempts(self.looks)
         capacity.hold_until_looks(self.looks, now)

@@ -28,7 +28,7 @@ from dispatch.sending import may_still_send
 from dispatch.services import raise_alerts
 from dispatch.services.advance import advance
 from dispatch.services.look_late import FIRST_LOOK_AFTER, look_late
-from dispatch.services.submit import record_acceptance
+from dispatch.services.record_submission import record_acceptance
 from dispatch.transport import transport_to
 
 A = AttemptState

@@ -4,47 +4,40 @@ Claim in a transaction that checks the final guard; then the network, outside an
 what came back. Whatever breaks between claim and record leaves `submitting`, which only the reconciler
 moves, to `submission_uncertain`: nothing here or anywhere posts a second time."""
 
-import logging
 from collections.abc import Callable, Collection, Sequence
 from datetime import datetime, timedelta
 from typing import Any
 
-from django.conf import settings
-from django.db import IntegrityError, connection, transaction
-from django_q.tasks import async_task
+from django.db import transaction
 
 from billing.authentication import is_usable
 from catalog.models import AdminState
 from catalog.providers.errors import ASSET_UNAVAILABLE, AUTH, error_of
 from catalog.providers.registry import adapter_for
 from catalog.providers.types import (
-    Accepted,
     AdapterCapabilities,
     CompilePlan,
     ProviderError,
     Rejected,
     SubmitOutcome,
-    Unknown,
     plan_from_json,
 )
+from catalog.statements import prepared
 from catalog.vault import VaultError
-from dispatch import backoff, capacity
-from dispatch.departures import Departure, Ended, depart
-from dispatch.heartbeat import CLAIM, kept_leases
+from dispatch import capacity
+from dispatch.departures import Departure, depart
+from dispatch.heartbeat import kept_leases
 from dispatch.held_channels import held_until
 from dispatch.inputs.delivery import InputLost, with_inputs
-from dispatch.lifecycle import FINAL_ATTEMPT_STATES, AttemptState
-from dispatch.models import Attempt, CapacityLease, Job, ProviderEvent, ProviderJob
+from dispatch.lifecycle import AttemptState
+from dispatch.models import Attempt, CapacityLease
 from dispatch.moves import Move
-from dispatch.repository import event_of, keep_event, keep_found_late, lock_job_of, locked_attempts
+from dispatch.repository import locked_attempts
 from dispatch.sending import Sender
-from dispatch.services.advance import advance, advance_locked
-from dispatch.services.cancel import request_cancel
-from dispatch.services.raise_alerts import submission_uncertain, unmatched_charge
-from dispatch.services.settle import book_loss
+from dispatch.services.advance import advance_locked
+from dispatch.services.record_submission import record_submissions
 from dispatch.transport import transport_for_sending
 
-logger = logging.getLogger(__name__)
 A = AttemptState
 Clock = Callable[[], datetime]
 
@@ -62,7 +55,7 @@ def submit(attempt_ids: Collection[int], clock: Clock, until: datetime | None = 
         for ended in depart(departures, lambda asking: _allow(asking, sender, clock())):
             sender.has_sent(each.attempt.pk for each in ended)
             broken += [each.outcome for each in ended if isinstance(each.outcome, Exception)]
-            broken += _record_all(ended, clock())
+            broken += record_submissions(ended, clock())
     if broken:
         raise broken[0] if len(broken) == 1 else ExceptionGroup("submissions broke", broken)
 
@@ -158,186 +151,6 @@ def _allow(attempts: Sequence[Attempt], sender: Sender, now: datetime) -> set[in
     ids = [attempt.pk for attempt in attempts]
     sender.announce(ids)
     versions = [attempt.state_version for attempt in attempts]
-    with connection.cursor() as cursor:
+    with prepared() as cursor:
         cursor.execute(_ALLOW, {"ids": ids, "versions": versions, "now": now})
         return {attempt for (attempt,) in cursor.fetchall()}
-
-
-# --- what came back ----------------------------------------------------------------------------------
-
-
-def _record_all(ended: Sequence[Ended], now: datetime) -> list[Exception]:
-    """What could not be recorded: those attempts stay `submitting`, and the reconciler finds them."""
-    outcomes = [(each.attempt, each.outcome) for each in ended if not isinstance(each.outcome, Exception)]
-    broken: list[Exception] = []
-    for attempt, outcome in _record_usual(outcomes, now):
-        try:
-            record_submission(attempt, outcome, now)
-        except Exception as error:  # noqa: BLE001 - raised when every other is recorded
-            broken.append(error)
-            connection.close_if_unusable_or_obsolete()
-    return broken
-
-
-type Outcome = tuple[Attempt, SubmitOutcome]
-
-
-def _record_usual(outcomes: Sequence[Outcome], now: datetime) -> list[Outcome]:
-    """Stores in one transaction what entails nothing further; the rest, each of which wants its own."""
-    try:
-        with transaction.atomic():
-            present = locked_attempts({attempt.pk for attempt, _ in outcomes})
-            usual = [each for each in outcomes if _is_usual(present[each[0].pk], each[1])]
-            ProviderEvent.objects.bulk_create(_event(attempt, outcome, now) for attempt, outcome in usual)
-            wishes = [_usual_wish(present[attempt.pk], outcome, now) for attempt, outcome in usual]
-            ProviderJob.objects.bulk_create(
-                _provider_job(attempt, outcome, now)
-                for attempt, outcome in usual
-                if isinstance(outcome, Accepted)
-            )
-            advance_locked(wishes, now)
-    except Exception:  # noqa: BLE001 - one of them, as an id that is another's: each by itself finds out which
-        connection.close_if_unusable_or_obsolete()
-        return list(outcomes)
-    for attempt, outcome in usual:
-        _log(attempt, outcome)
-    return [each for each in outcomes if each not in usual]
-
-
-def _is_usual(present: Attempt, outcome: SubmitOutcome) -> bool:
-    if present.state != A.SUBMITTING or present.job.cancel_requested_at is not None:
-        return False
-    return isinstance(outcome, Rejected) or (isinstance(outcome, Accepted) and not outcome.outputs)
-
-
-def _usual_wish(present: Attempt, outcome: SubmitOutcome, now: datetime) -> tuple[Attempt, Move]:
-    if isinstance(outcome, Accepted):
-        return present, _acceptance(present, outcome, now)
-    assert isinstance(outcome, Rejected)  # noqa: S101 - as `_is_usual` says
-    return present, _rejection(present, outcome)
-
-
-def record_submission(attempt: Attempt, outcome: SubmitOutcome, now: datetime) -> None:
-    """Stores what the provider said, or that nobody knows what it said.
-
-    An answer may take longer than the lease lasts. The reconciler takes its worker for lost then, and the
-    answer, which no other worker can have, is believed all the same."""
-    with transaction.atomic():
-        keep_event(attempt, ProviderEvent.Kind.SUBMIT, _word(outcome), outcome.evidence(), now)
-        attempt.job = lock_job_of(attempt.pk)
-        sent = Attempt.objects.filter(pk=attempt.pk, state__in=(A.SUBMITTING, A.SUBMISSION_UNCERTAIN))
-        attempt.state_version = sent.values_list("state_version", flat=True).first() or attempt.state_version
-        match outcome:
-            case Accepted():
-                if not record_acceptance(attempt, outcome, now) and _has_ended(attempt):
-                    book_loss(attempt, now)
-                    unmatched_charge(attempt, outcome.provider_job_id, now)
-                    keep_found_late(attempt, outcome.provider_job_id, None if outcome.outputs else now)
-            case Rejected():
-                advance(_rejection(attempt, outcome), now)
-            case Unknown():
-                record_uncertain(attempt, outcome.stage or "", outcome.detail, now)
-    _log(attempt, outcome)
-
-
-def _log(attempt: Attempt, outcome: SubmitOutcome) -> None:
-    logger.info(
-        "Submitted to the provider: %s",
-        _word(outcome),
-        extra={"job": attempt.job.public_id, "attempt": attempt.public_id, "channel": attempt.channel.slug},
-    )
-
-
-def _word(outcome: SubmitOutcome) -> str:
-    return type(outcome).__name__.lower()
-
-
-def _event(attempt: Attempt, outcome: SubmitOutcome, now: datetime) -> ProviderEvent:
-    return event_of(attempt, ProviderEvent.Kind.SUBMIT, _word(outcome), outcome.evidence(), now)
-
-
-def _has_ended(attempt: Attempt) -> bool:
-    return Attempt.objects.filter(pk=attempt.pk, state__in=FINAL_ATTEMPT_STATES).exists()
-
-
-def _acceptance(attempt: Attempt, accepted: Accepted, now: datetime) -> Move:
-    changes = {
-        "accepted_at": now,
-        "trace_id": accepted.request_id or "",
-        "uncertain_deadline_at": None,
-        "next_look_at": now + timedelta(seconds=backoff.poll_interval_s(A.ACCEPTED, 0)),
-    }
-    return Move(attempt.pk, attempt.state_version, A.ACCEPTED, changes)
-
-
-def _rejection(attempt: Attempt, rejected: Rejected) -> Move:
-    changes = {"transport_stage": rejected.stage or "", "next_look_at": None}
-    return Move(attempt.pk, attempt.state_version, A.FAILED, changes, rejected.error)
-
-
-def record_acceptance(attempt: Attempt, accepted: Accepted, now: datetime) -> bool:
-    """The provider has the job. False when the attempt had moved on, or the provider's id is another's."""
-    try:
-        with transaction.atomic():
-            moved = advance(_acceptance(attempt, accepted, now), now)
-            if moved is None:
-                return False
-            provider_job = _provider_job(attempt, accepted, now)
-            provider_job.save(force_insert=True)
-    except IntegrityError:
-        record_uncertain(attempt, "body", "the provider answered with the id of another job", now)
-        return False
-    if accepted.outputs:
-        provider_job.outputs = [locator.as_json() for locator in accepted.outputs]
-        provider_job.outputs_expire_at = accepted.outputs[0].expires_at
-        provider_job.completed_at = now
-        provider_job.usage = dict(accepted.usage)
-        provider_job.save(update_fields=["outputs", "outputs_expire_at", "completed_at", "usage"])
-        record_generated(moved, now)
-    elif Job.objects.filter(attempts=moved, cancel_requested_at__isnull=False).exists():
-        request_cancel(moved, now)  # wished while nobody knew whether there was anything to cancel
-    return True
-
-
-def _provider_job(attempt: Attempt, accepted: Accepted, now: datetime) -> ProviderJob:
-    return ProviderJob(
-        attempt_id=attempt.pk,
-        channel_id=attempt.channel_id,
-        provider_job_id=accepted.provider_job_id,
-        provider_request_id=accepted.request_id or "",
-        raw_status=accepted.raw_status or "",
-        usage=dict(accepted.usage),
-        submitted_at=now,
-    )
-
-
-def record_generated(attempt: Attempt, now: datetime) -> None:
-    """The provider is done: the slot is free, the output is fetched next."""
-    moved = advance(generated_move(attempt, now), now)
-    if moved is not None:
-        ring_fetch(moved)
-
-
-def generated_move(attempt: Attempt, now: datetime) -> Move:
-    changes = {"generated_at": now, "next_look_at": now + CLAIM}
-    return Move(attempt.pk, attempt.state_version, A.GENERATED, changes)
-
-
-def ring_fetch(generated: Attempt) -> None:
-    """A request that waits for its picture fetches it itself; if it died, the reconciler rings."""
-    if not generated.job.synchronous:
-        async_task("dispatch.tasks.fetch", generated.pk, cluster="traffic")
-
-
-def record_uncertain(attempt: Attempt, stage: str, detail: str, now: datetime) -> None:
-    """Nobody knows whether the provider works on it: the slot stays taken, look-ups begin."""
-    policy = attempt.policy.parsed()
-    error = ProviderError("unknown", "attempt", False, "submission_unknown", detail)
-    changes: dict[str, Any] = {
-        "transport_stage": stage,
-        "uncertain_deadline_at": now + timedelta(seconds=policy.uncertain_deadline_s),
-        "next_look_at": now + timedelta(seconds=backoff.recovery_s(0, settings.RECOVERY_FIRST_WAIT_S)),
-    }
-    moved = advance(Move(attempt.pk, attempt.state_version, A.SUBMISSION_UNCERTAIN, changes, error), now)
-    if moved is not None:
-        submission_uncertain(moved, now)

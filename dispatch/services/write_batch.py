@@ -10,9 +10,10 @@ from django.db.models import Count
 
 from billing.models import ApiKey
 from catalog.models import PublicModel
+from catalog.rows import insert_each
 from dispatch import capacity
 from dispatch.customer_slots import Overtaken, locked_in_flight
-from dispatch.models import Attempt, CapacityLease, Job, SelectionCount, SelectionRound
+from dispatch.models import Job, SelectionCount, SelectionRound
 from dispatch.repository import look_again, start_jobs
 from dispatch.ringing import ring_all
 from dispatch.selection_facts import SelectionFacts
@@ -69,9 +70,13 @@ def write_batch(batch: Batch, facts: SelectionFacts | None, now: datetime) -> No
 
     Raises Unplaceable, Overtaken."""
     batch.refuse_broken()
-    SelectionRound.objects.bulk_create(batch.rounds)
-    Attempt.objects.bulk_create(batch.attempts)
-    CapacityLease.objects.bulk_create(batch.leases)
+    insert_each(batch.rounds)
+    for attempt in batch.attempts:
+        attempt.selection_round = attempt.selection_round  # which has its id only now
+    insert_each(batch.attempts)
+    for lease in batch.leases:
+        lease.attempt = lease.attempt
+    insert_each(batch.leases)
     _keep_limits(batch)
     if batch.attempts and facts is not None:
         capacity.write(facts.occupancy)

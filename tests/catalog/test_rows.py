@@ -5,7 +5,7 @@ from django.forms.models import model_to_dict
 
 from billing.models import ApiKey, Customer, CustomerGroup
 from catalog.models import AuditEntry
-from catalog.rows import first_row, insert_new
+from catalog.rows import all_rows, first_row, insert_each, insert_new, insert_unknown
 from tests.factories import NOW, ApiKeyFactory, CustomerFactory, CustomerGroupFactory
 
 _JOIN = """
@@ -49,3 +49,31 @@ def test_a_json_value_comes_back_as_it_was() -> None:
     row = AuditEntry(actor="ops", source="console", action="look", subject="job:1", after={"a": [1]}, at=NOW)
     assert insert_new(row)
     assert AuditEntry.objects.get(pk=row.pk).after == {"a": [1]}
+
+
+@pytest.mark.django_db
+def test_many_rows_are_stored_whole_and_in_their_order_and_read_back_without_what_nobody_asks_for() -> None:
+    group = CustomerGroupFactory()
+    priorities = [{"p": "high"}, {}, {"q": "low"}]
+    rows = [CustomerFactory.build(group=group, project_priorities=each) for each in priorities]
+    insert_each(rows)
+    assert [row.pk for row in rows] == sorted(row.pk for row in rows)
+    assert not any(row._state.adding for row in rows)
+    for row in rows:
+        assert model_to_dict(row) == model_to_dict(Customer.objects.get(pk=row.pk))
+    source = "FROM billing_customer AS customer WHERE customer.id = ANY(%s::bigint[]) ORDER BY customer.id"
+    asked = [[row.pk for row in rows[1:]]]
+    found = all_rows(source, asked, frozenset({"project_priorities"}), customer=Customer)
+    assert [customer for (customer,) in found] == rows[1:]
+    assert found[0][0].get_deferred_fields() == {"project_priorities"}
+    assert [customer.project_priorities for (customer,) in found] == priorities[1:]
+
+
+@pytest.mark.django_db
+def test_of_many_rows_those_that_are_there_already_stay_as_they_are() -> None:
+    known = CustomerFactory(name="as it was", group=None)
+    again = CustomerFactory.build(public_id=known.public_id, name="another", group=None)
+    insert_unknown([again, CustomerFactory.build(name="new", group=None)])
+    assert sorted(Customer.objects.values_list("name", flat=True)) == ["as it was", "new"]
+    insert_each([])
+    insert_unknown([])

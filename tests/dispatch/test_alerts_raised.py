@@ -18,7 +18,7 @@ from dispatch.moves import Move
 from dispatch.queries.alert_subjects import told_by
 from dispatch.queries.recorded_versions import recorded_documents
 from dispatch.routing.replay import replay
-from dispatch.services import dispatch_scan, keep_house, submit
+from dispatch.services import dispatch_scan, keep_house, record_submission
 from dispatch.services.advance import advance
 from dispatch.services.recover import abandon
 from dispatch.services.watch_rates import watch_rates
@@ -166,10 +166,10 @@ def test_an_acceptance_that_comes_after_the_end_is_a_charge_that_no_job_got(engi
     attempt = Attempt.objects.select_related("job", "channel", "supply", "policy").get(job=job)
     sent = advance(Move(attempt.pk, attempt.state_version, A.SUBMITTING), engine.now)
     assert sent is not None
-    submit.record_submission(sent, Unknown("sending", "cut off"), engine.now)
+    record_submission.record_submission(sent, Unknown("sending", "cut off"), engine.now)
     attempt.refresh_from_db()
     abandon(attempt, engine.now)
-    submit.record_submission(sent, Accepted("cgt-late"), engine.now)
+    record_submission.record_submission(sent, Accepted("cgt-late"), engine.now)
     assert engine.attempts(job) == [A.ABANDONED]
     charge = Alert.objects.get(code="unmatched_charge")
     assert (charge.subject, charge.details["provider_job"]) == (f"attempt:{attempt.public_id}", "cgt-late")
@@ -187,7 +187,9 @@ def test_a_capability_that_a_provider_denies_is_told_once_and_harms_nobodys_heal
     attempt = Attempt.objects.select_related("job", "channel", "supply").get(job=job)
     sent = advance(Move(attempt.pk, attempt.state_version, A.SUBMITTING), engine.now)
     assert sent is not None
-    submit.record_submission(sent, Rejected(error_of(UNSUPPORTED, "no 4K here"), "awaiting"), engine.now)
+    record_submission.record_submission(
+        sent, Rejected(error_of(UNSUPPORTED, "no 4K here"), "awaiting"), engine.now
+    )
     engine.finish(job)
     assert engine.attempts(job) == [A.FAILED, A.SUCCEEDED]
     assert firing() == {"capability_mismatch supply:beijing-seedance-2-0"}

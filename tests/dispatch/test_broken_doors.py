@@ -12,7 +12,7 @@ from catalog.providers.types import Accepted
 from dispatch.models import Asset, Attempt
 from dispatch.services.decide_submission import provider_does_not_have_it
 from dispatch.services.expire_outputs import expire_outputs
-from dispatch.services.submit import record_submission
+from dispatch.services.record_submission import record_submission
 from health.models import Alert
 from tests.dispatch.test_decide_submission import uncertain
 from tests.engine import Engine

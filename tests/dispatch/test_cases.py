@@ -27,6 +27,7 @@ from dispatch.services import (
     look_at_job,
     look_at_lots,
     reconcile,
+    record_submission,
     submit,
 )
 from dispatch.services.record_poll import record_poll
@@ -355,7 +356,7 @@ def test_a_job_whose_worker_died_after_acceptance_goes_on_by_itself(
     dispatch_scan.scan(engine.now)
     attempt = Attempt.objects.get(job=job)
     with monkeypatch.context() as killed:
-        killed.setattr(submit, "record_submission", lambda *_: None)
+        killed.setattr(record_submission, "record_submission", lambda *_: None)
         submit.submit([attempt.pk], lambda: engine.now)
     OrmQ.objects.all().delete()
     engine.finish(job)
@@ -388,7 +389,7 @@ def test_a_worker_that_slept_past_its_lease_sends_nothing(engine: Engine) -> Non
     leaving = Departure(attempt, submit._posting(attempt, engine.now, None))
     with Sender() as sender:
         [ended] = depart([leaving], lambda asking: submit._allow(asking, sender, engine.now))
-    submit._record_all(ended, engine.now)
+    record_submission.record_submissions(ended, engine.now)
     assert posts(engine) == 0
     assert engine.attempts(job) == [A.FAILED]
     engine.finish(job)

@@ -16,7 +16,7 @@ from psycopg.errors import DeadlockDetected
 from dispatch import capacity
 from dispatch.lifecycle import AttemptState
 from dispatch.models import Attempt
-from dispatch.services import dispatch_scan, fetch_output, reconcile, record_poll, submit
+from dispatch.services import dispatch_scan, fetch_output, reconcile, record_poll, record_submission, submit
 from tests.engine import Engine
 
 A = AttemptState
@@ -105,7 +105,7 @@ def test_answers_whose_record_is_the_victim_are_recorded_one_by_one_and_nothing_
 ) -> None:
     jobs = [engine.job() for _ in range(2)]
     with Rival(ATTEMPTS, JOBS) as rival:
-        rival.waits_at(monkeypatch, submit, "locked_attempts")
+        rival.waits_at(monkeypatch, record_submission, "locked_attempts")
         engine.drain()
     engine.finish(*jobs)
     assert [engine.attempts(job) for job in jobs] == [[A.SUCCEEDED]] * 2

@@ -37,7 +37,7 @@ from dispatch import capacity, live_catalogue, selection_facts
 from dispatch.invariants import violations
 from dispatch.models import Attempt, CapacityLease, Occupancy
 from dispatch.moves import Move
-from dispatch.services import dispatch_scan, reconcile, record_poll, recover, submit
+from dispatch.services import dispatch_scan, reconcile, record_poll, record_submission, recover, submit
 from dispatch.services.advance import advance
 from dispatch.services.recount import recount
 from health.models import Alert
@@ -164,7 +164,7 @@ class Leases(RuleBasedStateMachine):
             "lost": Unknown("awaiting", "no answer"),
         }[word]
         Attempt.objects.filter(pk=attempt.pk).update(body_sent_at=self.now)
-        submit.record_submission(attempt, outcome, self.now)
+        record_submission.record_submission(attempt, outcome, self.now)
         if word in ("refused", "full"):
             self.freed(attempt)
         elif word == "lost":
