@@ -14,7 +14,7 @@ django.setup()
 from random import SystemRandom  # noqa: E402 - Django stands only now
 from time import sleep  # noqa: E402
 
-from django.db import OperationalError, connection  # noqa: E402
+from django.db import DatabaseError, connection  # noqa: E402
 from django.utils.timezone import now  # noqa: E402
 
 from dispatch.lifecycle import AttemptState  # noqa: E402
@@ -39,7 +39,7 @@ def main(place: Path, number: int) -> None:
         while True:
             try:
                 _work(signs, number)
-            except OperationalError:  # stopped within a transaction, for longer than its session lives
+            except DatabaseError:  # stopped within a transaction, for longer than its session lives
                 connection.close()  # as after a failed task: the worker itself goes on
 
 
