@@ -64,3 +64,8 @@ def file_size_limit() -> Iterator[None]:
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, before)
         signal.signal(signal.SIGXFSZ, ignored)
+
+
+@pytest.fixture
+def written(tmp_path: Path) -> Path:
+    return tmp_path / "output.mp4"

@@ -89,3 +89,7 @@ def _silence(layout_format: str = "fltp") -> av.AudioFrame:
     for plane in frame.planes:
         plane.update(bytes(plane.buffer_size))
     return frame
+
+
+def playlist(target: str) -> bytes:
+    return f"#EXTM3U\n#EXT-X-TARGETDURATION:10\n#EXTINF:10,\n{target}\n#EXT-X-ENDLIST\n".encode()
