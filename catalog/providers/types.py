@@ -316,7 +316,6 @@ class AdapterCapabilities:
         default_factory=lambda: dict.fromkeys(("image", "video", "audio"), ("url",))
     )
     output_url_lifetime_s: int | None = None
-    task_lifetime_s: int | None = None  # how long a job can be asked about
     free_account_check: bool = False
 
 

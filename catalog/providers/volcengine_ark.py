@@ -221,7 +221,6 @@ class VolcengineArk:
         # A picture may come as base64; of videos and sounds only addresses are documented.
         assets={"image": ("url", "inline"), "video": ("url",), "audio": ("url",)},
         output_url_lifetime_s=int(_OUTPUT_LIFETIME.total_seconds()),
-        task_lifetime_s=7 * 24 * 3600,
         free_account_check=True,
     )
     config_schema: Final[Mapping[str, Any]] = {
