@@ -91,7 +91,7 @@ DATABASES = {
     }
 }
 
-# --- people and browsers -------------------------------------------------------------------------
+# People and browsers
 
 LOGIN_URL = "/console/login/"
 LOGIN_REDIRECT_URL = "/console/"
@@ -143,7 +143,7 @@ STORAGES = {
 WHITENOISE_USE_FINDERS = WHITENOISE_AUTOREFRESH = DEBUG
 MEDIA_DIR = env.path("MEDIA_DIR", DATA_DIR / "media")
 
-# --- the customer API ----------------------------------------------------------------------------
+# The customer API
 
 # Refused before it is read: a body is small, media goes by reference.
 DATA_UPLOAD_MAX_MEMORY_SIZE = env.number("API_MAX_BODY_BYTES", 262_144, minimum=1024)
@@ -165,7 +165,7 @@ SPECTACULAR_SETTINGS = {
     "SCHEMA_PATH_PREFIX": r"/api/v1",
 }
 
-# --- workers: a doorbell, the rows are the truth -------------------------------------------------
+# Workers: a doorbell, the rows are the truth
 
 
 def _cluster(workers: int, timeout_s: int) -> dict[str, object]:
@@ -197,7 +197,7 @@ Q_CLUSTER: dict[str, Any] = {
     },
 }
 
-# --- execution: waits and limits, in seconds and bytes -------------------------------------------
+# Execution: waits and limits, in seconds and bytes
 
 SCAN_BATCH_JOBS = env.number("SCAN_BATCH_JOBS", 200, minimum=1)
 QUEUE_CLASS_WEIGHTS = {
@@ -224,7 +224,7 @@ ASSET_INLINE_MAX_BYTES = env.number("ASSET_INLINE_MAX_BYTES", 10_485_760, minimu
 OUTPUT_RETENTION_DAYS = env.number("OUTPUT_RETENTION_DAYS", 30)  # 0: outputs are kept for good
 OUTPUT_VERIFY_TIMEOUT_S = env.number("OUTPUT_VERIFY_TIMEOUT_S", 30, minimum=1)
 
-# --- telling operators ---------------------------------------------------------------------------
+# Telling operators
 
 PUBLIC_URL = env.text("PUBLIC_URL")  # where we are found: links in messages and to uploads begin so
 ALERT_WEBHOOK_URL = env.text("ALERT_WEBHOOK_URL")

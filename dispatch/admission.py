@@ -65,9 +65,6 @@ def _is_permitted(caller: Caller, model: PublicModel) -> bool:
     return not model.allowed_groups or group in model.allowed_groups
 
 
-# --- routing mode auto -------------------------------------------------------------------------------
-
-
 def _modality(caller: Caller, body: Mapping[str, Any], now: datetime) -> str:
     """Of a model that is named beside `auto`, else as the fields say."""
     named = body.get("model", AUTO)
@@ -107,9 +104,6 @@ def _nobody_takes(refusals: Mapping[str, DispatchError], modality: str) -> Dispa
         return first
     why = " ".join(f"{slug}: {refusal}" for slug, refusal in refusals.items())
     return InvalidRequest(f"No model of this account takes this request. {why}", first.field)
-
-
-# --- one model ---------------------------------------------------------------------------------------
 
 
 def _draft(caller: Caller, model: PublicModel, body: Mapping[str, Any], now: datetime) -> Job:

@@ -77,10 +77,8 @@ def _ask_here(attempt: Attempt, allow: Allow) -> None:
 _FORBIDDEN = "attempt {} is no longer this worker's to send"
 
 
-# --- in the threads ----------------------------------------------------------------------------------
-
-
 def _fly(departure: Departure, wire: _Wire) -> None:
+    """In a thread of its own, as all that asks over the wire."""
     wire.put(_flown(departure, partial(_ask_there, departure.attempt, wire)))
 
 
@@ -96,10 +94,8 @@ def _ask_there(attempt: Attempt, wire: _Wire) -> None:
         raise SendForbidden(_FORBIDDEN.format(attempt.public_id))
 
 
-# --- in the task's own -------------------------------------------------------------------------------
-
-
 def _gathered(wire: _Wire, under_way: int) -> list[_Asked | Ended]:
+    """In the task's own thread: what came over the wire, with what comes in the next moment."""
     found = [wire.get()]
     if under_way > 1:
         time.sleep(_GATHER_S)

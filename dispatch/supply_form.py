@@ -86,9 +86,6 @@ def _is_row(name: str) -> bool:
     return re.fullmatch(r"(bracket|multiplier)-\d{1,2}-\w{1,6}", name) is not None
 
 
-# ---- the four steps
-
-
 def read_what(typed: Typed, known: Known) -> Read:
     faults = {}
     if typed.get("channel") not in known.channels:

@@ -148,9 +148,6 @@ class CustomerQueue:
     place: int | None = None  # among the customer's own jobs; 1 = next
 
 
-# ---- the dispatcher's sign of life
-
-
 @dataclass(frozen=True, slots=True)
 class Heartbeat:
     """When the scan was last rung for, and when a dispatcher last began one."""
@@ -165,9 +162,6 @@ class Heartbeat:
         since = self.rung_at if self.answered_at < self.rung_at else self.answered_at
         patience_s = missing_after_s + (sign_of_life_s if since is self.answered_at else 0)
         return (now - since).total_seconds() > patience_s
-
-
-# ---- the whole
 
 
 @dataclass(frozen=True, slots=True)
@@ -195,9 +189,6 @@ def verdict(counts: Mapping[Code, int], is_silent: bool) -> Verdict:
     return Verdict("blocked", most, blocked[most], waiting)
 
 
-# ---- the place in a tenant's queue
-
-
 def place_in_turn(end_user: str, before: int, waiting: Mapping[str, int], last_end_user: str) -> int:
     """A job's place, 1 = next, where end users are served in turn, the one after `last_end_user` first.
 
@@ -213,9 +204,6 @@ def place_in_turn(end_user: str, before: int, waiting: Mapping[str, int], last_e
 
 def _turn(end_user: str, last_end_user: str) -> tuple[bool, str]:
     return (end_user <= last_end_user, end_user)
-
-
-# ---- clocks
 
 
 @dataclass(frozen=True, slots=True)

@@ -57,9 +57,6 @@ def read_document(text: str, check_config: CheckConfig) -> Document:
     return Document(_normalized(entries), source)
 
 
-# --- the schema ----------------------------------------------------------------------------------
-
-
 def _against_schema(value: Any) -> Iterator[Complaint]:
     validator = jsonschema.Draft202012Validator(schema())
     for error in validator.iter_errors(value if value is not None else {}):
@@ -155,9 +152,6 @@ def _parts(value: Entry, shape: Mapping[str, Any]) -> dict[str, Mapping[str, Any
 
 def _default(shape: Mapping[str, Any]) -> Any:
     return _resolved(shape).get("default", _NO_DEFAULT)
-
-
-# --- what one entry says of another --------------------------------------------------------------
 
 
 def _complaints(entries: Entry, check_config: CheckConfig) -> Iterator[Complaint]:
@@ -293,9 +287,6 @@ def _is_date(text: str) -> bool:
     except ValueError:
         return False
     return True
-
-
-# --- one spelling for one meaning ----------------------------------------------------------------
 
 
 def _normalized(entries: Entry) -> Entry:

@@ -120,9 +120,7 @@ def _nearest(good: int, bad: int, wins: Callable[[int], bool]) -> int:
     return good
 
 
-# ---- priority: read by one order only
-
-
+# Priority: read by one order only
 def _priority(
     inputs: RoutingInput, own: list[Candidate], winner: Candidate | None, wins: Wins
 ) -> Iterator[Change]:
@@ -148,9 +146,7 @@ def _other_priority(
     yield _change("priority", changed, changed.priority, after, higher if utmost else lower, loser)
 
 
-# ---- health: the worse of channel and supply decides, so both are as good as is asked
-
-
+# Health: the worse of channel and supply decides, so both are as good as is asked
 def _health(inputs: RoutingInput, loser: Candidate, wins: Wins) -> Iterator[Change]:
     supply = loser.supply
     before = filters.worse_health(supply, inputs)
@@ -162,9 +158,7 @@ def _health(inputs: RoutingInput, loser: Candidate, wins: Wins) -> Iterator[Chan
             return
 
 
-# ---- slots: of the loser, freed; or of the winner, all taken
-
-
+# Slots: of the loser, freed; or of the winner, all taken
 def _slots(inputs: RoutingInput, loser: Candidate, wins: Wins) -> Iterator[Change]:
     """As many free slots as are needed, never more than there are."""
     supply = loser.supply
@@ -195,9 +189,7 @@ def _winner_full(inputs: RoutingInput, loser: Candidate, winner: Candidate, wins
         yield _change("slots", winner, free, 0, sentence, loser)
 
 
-# ---- price: the quote of this one request
-
-
+# Price: the quote of this one request
 def _price(inputs: RoutingInput, loser: Candidate, decision: Decision, wins: Wins) -> Iterator[Change]:
     finding = next(it for it in decision.findings if it.candidate.key == loser.key)
     before = guardrails.quoted(finding, inputs)

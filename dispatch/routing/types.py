@@ -35,9 +35,6 @@ class Version:
     hash: str
 
 
-# ---- the catalogue's part
-
-
 @dataclass(frozen=True, slots=True)
 class Group:
     id: str
@@ -107,9 +104,6 @@ def candidate_keys(bindings: Iterable[tuple[str, Tier]]) -> dict[tuple[str, Tier
     return {(supply, tier): supply if bound[supply] == 1 else f"{supply}@{tier}" for supply, tier in pairs}
 
 
-# ---- the request and its job
-
-
 @dataclass(frozen=True, slots=True)
 class Demands:
     """What the customer asked of the routing itself, beside the shape of the work."""
@@ -133,9 +127,6 @@ class Job:
     spent_micros: int = 0  # settled, or expected while unsettled
     selection_number: int = 1  # of the model, persistent
     attempt: int = 1
-
-
-# ---- facts, frozen for one selection
 
 
 @dataclass(frozen=True, slots=True)
@@ -198,9 +189,6 @@ class RoutingInput:
     rate_versions: Mapping[str, str] = field(default_factory=dict)  # ids, for the record
     compile_refusals: Mapping[str, str] = field(default_factory=dict)
     request_hash: str = ""
-
-
-# ---- the answer
 
 
 class Exclusion(NamedTuple):

@@ -29,9 +29,6 @@ def recount(now: datetime) -> list[str]:
     return [*_right_leases(now), *_right_counts(now)]
 
 
-# --- leases from attempts ----------------------------------------------------------------------------
-
-
 def _right_leases(now: datetime) -> list[str]:
     found = (_right_lease(attempt_id, now) for attempt_id in (*_without_lease(), *_with_wrong_lease()))
     return [subject for subject in found if subject]
@@ -68,9 +65,6 @@ def _right_lease(attempt_id: int, now: datetime) -> str:
         subject = f"attempt:{attempt.public_id}"
         _tell(subject, {"lease": before}, {"lease": slot.value}, now)
         return subject
-
-
-# --- counts from leases ------------------------------------------------------------------------------
 
 
 def _right_counts(now: datetime) -> list[str]:

@@ -168,9 +168,6 @@ def cost_at_end(attempt: Attempt, is_generated: bool, usage: Mapping[str, Any], 
     return reported_cost(estimate, attempt.quote_currency, usage, ratios)
 
 
-# --- the end of jobs ---------------------------------------------------------------------------------
-
-
 def charge_of(job: Job, end: JobState) -> int:
     """What the customer pays where the job ends so."""
     return _price(job) if end is JobState.SUCCEEDED else 0

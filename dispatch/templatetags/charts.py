@@ -175,9 +175,6 @@ def rate_text(rate: Rate) -> str:
     return "—" if rate.value is None else percent_1(rate.value)
 
 
-# ---- costs
-
-
 @register.simple_tag
 def cost_bar(cost: Cost, costs: Sequence[Cost]) -> SafeString:
     """What a success cost, on the scale of those of its currency: what was delivered, and what was paid for
@@ -200,9 +197,6 @@ def cost_bar(cost: Cost, costs: Sequence[Cost]) -> SafeString:
         f"{100 * (share - wasted):.2f}",
         f"{100 * wasted:.2f}",
     )
-
-
-# ---- picks
 
 
 @register.simple_tag
@@ -269,9 +263,6 @@ def hours_of(picks: Picks) -> list[tuple[datetime, Sequence[int]]]:
 @register.filter
 def hour_text(hour: datetime) -> str:
     return f"{timezone.localtime(hour):%m-%d %H:%M}"
-
-
-# ---- predicted and actual
 
 
 @register.filter

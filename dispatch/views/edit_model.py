@@ -88,9 +88,6 @@ def merge_edit(request: HttpRequest, slug: str) -> HttpResponse:
     return redirect("review_model" if rebased else "model", slug)
 
 
-# ---- what was posted
-
-
 def _posted(row: PublicModel, form: QueryDict) -> Edit:
     """The form's fields over the revision that it was made from. What it does not hold stays as it was."""
     text = form.get("base", "")
@@ -125,9 +122,6 @@ def _value(name: str, form: QueryDict) -> str:
     """Of a tick box, the last: a hidden empty one stands before it."""
     value = str(form.getlist(name)[-1])
     return (ON if value == ON else "") if name.endswith(_FLAGS) else value
-
-
-# ---- what the pressed button does
 
 
 @dataclass(frozen=True)

@@ -98,9 +98,6 @@ def _found(request: HttpRequest, draft_id: str) -> SupplyDraft:
     return draft
 
 
-# ---- what is typed
-
-
 def _typed(draft: SupplyDraft | None, step: str) -> Mapping[str, str]:
     kept: Mapping[str, str] | None = draft.typed.get(step) if draft else None
     return supply_form.START[step] if kept is None else kept
@@ -129,9 +126,6 @@ def _known() -> Known:
 def _is_skipped(request: HttpRequest, step: str) -> bool:
     """A price may be left to those whose role it is."""
     return step == "cost" and request.POST.get("do") == "without"
-
-
-# ---- adding it
 
 
 def _add(request: HttpRequest, draft: SupplyDraft, key: str) -> HttpResponse:

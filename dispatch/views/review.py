@@ -99,9 +99,6 @@ def _say_saved(request: HttpRequest, saved: PublicModel, now: datetime) -> None:
     messages.info(request, text % told)
 
 
-# ---- the page
-
-
 @dataclass(frozen=True, slots=True)
 class Reordered:
     """A binding's place in the order of its tier, before and after; None where it is not tried."""

@@ -106,9 +106,6 @@ def _round(public_id: str) -> SelectionRound | None:
     return found
 
 
-# ---- what is asked
-
-
 def _recorded(row: SelectionRound, now: datetime) -> Asked:
     try:
         return Asked(recorded_inputs(row, now))
@@ -189,9 +186,6 @@ def _micros(text: str) -> int | None:
         return micros_of(text) if text else None
     except (MoneyError, ValueError):
         return None
-
-
-# ---- what is shown
 
 
 @dataclass(frozen=True, slots=True)
