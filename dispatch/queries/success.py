@@ -27,6 +27,13 @@ JOIN LATERAL (
 ) AS ended ON true
 GROUP BY 1, 2"""  # noqa: S608 - our own words
 
+_FAILED = """
+SELECT id FROM (
+    SELECT id, state FROM dispatch_attempt
+    WHERE supply_id = %(supply)s AND finished_at IS NOT NULL
+    ORDER BY finished_at DESC LIMIT %(most)s) AS newest
+WHERE state IN ('failed', 'abandoned') LIMIT %(shown)s"""
+
 
 @dataclass(frozen=True, slots=True)
 class Bucket:
@@ -72,8 +79,8 @@ def success_of(supplies: Collection[int], now: datetime) -> Mapping[int, DayOfSu
 
 
 def last_failures(supply: int) -> list[Attempt]:
-    """The newest that ended without a result, by the index of ends; at most FAILURES_SHOWN."""
-    newest = Attempt.objects.filter(supply=supply, finished_at__isnull=False).order_by("-finished_at")
-    ids = newest.values_list("pk", "state")[:MOST]
-    failed = [pk for pk, state in ids if state in ("failed", "abandoned")][:FAILURES_SHOWN]
+    """The newest that ended without a result, by the index of ends; two queries."""
+    with connection.cursor() as cursor:
+        cursor.execute(_FAILED, {"supply": supply, "most": MOST, "shown": FAILURES_SHOWN})
+        failed = [pk for (pk,) in cursor.fetchall()]
     return list(Attempt.objects.filter(pk__in=failed).select_related("job").order_by("-finished_at"))

@@ -11,6 +11,7 @@ from billing.models import CostRuleVersion
 from billing.repository import prices_in_force
 from catalog.models import AuditEntry, CapabilityVersion, SupplyBinding
 from dispatch.models import Attempt
+from dispatch.queries.counting import capped
 from dispatch.queries.health_log import listed
 from dispatch.queries.impact import impact_of
 from dispatch.queries.places import SupplyNow, supplies_now
@@ -55,7 +56,7 @@ class SupplyStory:
     prices: Sequence[CostRuleVersion]  # in force and scheduled, by their start
     failures: Sequence[Attempt]  # newest first
     by_reason: Mapping[str, int]  # how many of `failures` each code ended
-    refusals: int  # contents that it is not sent now
+    refusals: int  # contents that it is not sent now; capped
     events: Sequence[HealthEvent]
     last_change: AuditEntry | None
 
@@ -87,7 +88,7 @@ def supply_story(slug: str, now: datetime) -> SupplyStory | None:
         prices=[each for each in _prices(row.pk) if _holds(each, now)],
         failures=failures,
         by_reason=dict(Counter(each.error_code or each.state for each in failures).most_common()),
-        refusals=refusals.count(),
+        refusals=capped(refusals),
         events=list(listed(_events_of(row.pk)).order_by("-id")[:EVENTS_SHOWN]),
         last_change=changes.first(),
     )
