@@ -1,7 +1,8 @@
 """How the pages of money, people and refusals write states, changes and days."""
 
+from collections.abc import Mapping
 from datetime import UTC, date, datetime
-from typing import Final
+from typing import Any, Final
 
 from django import template
 from django.utils import timezone
@@ -14,7 +15,7 @@ from catalog.models import AuditEntry
 from dispatch.templatetags.console import moment, utc
 from dispatch.views import icons, money_words
 from dispatch.views import vocabulary as words
-from dispatch.views.audit_changes import changes_of
+from dispatch.views.audit_changes import ChangedField, changes_between, changes_of
 from dispatch.views.audit_words import HEALTH_PARAMETERS
 
 register = template.Library()
@@ -106,6 +107,18 @@ def team_value(value: object, name: str) -> object:
 @register.filter
 def health_parameter(name: str) -> str:
     return words.word(HEALTH_PARAMETERS, name)
+
+
+@register.filter
+def changes_to(before: Mapping[str, Any] | None, after: Mapping[str, Any] | None) -> list[ChangedField]:
+    """Of two documents, such as two prices: `{{ present.document|changes_to:document }}`."""
+    return changes_between(before or None, after)
+
+
+@register.filter
+def fields(document: Mapping[str, Any]) -> list[ChangedField]:
+    """All that a document says, each field with what is `after`."""
+    return changes_between(None, document)
 
 
 register.filter("changes", changes_of)

@@ -8,7 +8,7 @@ from django.utils.translation import gettext as _
 from dispatch.queries.alert_subjects import told_by
 from dispatch.queries.places import Slots
 from dispatch.queries.success import DayOfSuccess
-from dispatch.views.field_words import field_said, reason_said, value_said
+from dispatch.views.field_words import field_said, reason_said, setting_said, value_said
 
 register = template.Library()
 
@@ -132,3 +132,4 @@ register.filter("told_by", told_by)
 register.filter("field_word", field_said)
 register.filter("capability_value", value_said)
 register.filter("reason_word", reason_said)
+register.filter("setting_value", setting_said)

@@ -43,12 +43,17 @@ class _Leaf:
 
 
 def changes_of(entry: AuditEntry) -> list[ChangedField]:
+    kind = entry.subject.partition(":")[0]
+    return changes_between(entry.before, entry.after, kind, entry.action)
+
+
+def changes_between(before: Any, after: Any, kind: str = "", action: str = "") -> list[ChangedField]:
     """What is there afterwards comes first. Where there is only one document, all of it but what is empty."""
-    before, after = _leaves(entry.before), _leaves(entry.after)
+    has_both = before is not None and after is not None
+    before, after = _leaves(before), _leaves(after)
     paths = [*after, *(path for path in before if path not in after)]
-    has_both = entry.before is not None and entry.after is not None
     return [
-        ChangedField(_label(path, found, entry), _told(path, old, entry), _told(path, new, entry))
+        ChangedField(_label(path, found, kind), _told(path, old, action), _told(path, new, action))
         for path in paths
         for old, new in [(before.get(path), after.get(path))]
         for found in [new or old]
@@ -88,8 +93,7 @@ def _is_binding(item: Any) -> bool:
     return isinstance(item, Mapping) and "supply" in item and "tier" in item
 
 
-def _label(path: Path, leaf: _Leaf, entry: AuditEntry) -> str:
-    kind = entry.subject.partition(":")[0]
+def _label(path: Path, leaf: _Leaf, kind: str) -> str:
     hidden = {*_UNNAMED, *(("parameters",) if kind == "policy" else ())}
     return " › ".join(_word(name, leaf, kind) for name in path if name not in hidden)
 
@@ -112,7 +116,7 @@ def _enabled(leaf: _Leaf) -> str:
     return capfirst(str(said.FIELDS["enabled"] if "supply" in leaf.around else said.ENABLED_MODEL))
 
 
-def _told(path: Path, leaf: _Leaf | None, entry: AuditEntry) -> Told | None:
+def _told(path: Path, leaf: _Leaf | None, action: str) -> Told | None:
     if leaf is None:
         return None
     name = next((each for each in reversed(path) if not each.isdecimal()), "")
@@ -122,7 +126,7 @@ def _told(path: Path, leaf: _Leaf | None, entry: AuditEntry) -> Told | None:
     if isinstance(value, str) and _MOMENT.match(value):
         return datetime.fromisoformat(value)
     if name == "state":
-        return words.word(_states(entry.action), value)
+        return words.word(_states(action), value)
     if name.endswith("_micros") or name in _AMOUNTS:
         return _money(name, value, leaf.around)
     if name == "last_supply_of":

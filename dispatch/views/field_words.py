@@ -9,6 +9,7 @@ from django.utils.translation import gettext_lazy
 
 from dispatch.views import vocabulary as words
 from dispatch.views.model_words import BINDING_FIELDS, MODEL_FIELDS
+from dispatch.views.money_words import COST_MODES
 from dispatch.views.supply_words import MODES, SUPPLY_FIELDS
 from dispatch.views.vocabulary import Words
 
@@ -17,7 +18,9 @@ FIELDS: Final[Words] = {
     **words.SETTINGS,
     **BINDING_FIELDS,
     **MODEL_FIELDS,
+    "compliance": gettext_lazy("Compliance"),
     "constraints": gettext_lazy("Constraints"),
+    "inputs": gettext_lazy("Inputs"),
     "controls": gettext_lazy("Controls"),
     "negative_prompt": gettext_lazy("Negative prompt"),
     "max_samples": gettext_lazy("Results at most"),
@@ -31,6 +34,18 @@ FIELDS: Final[Words] = {
     "by": gettext_lazy("By"),
     "until": gettext_lazy("Until"),
 }
+
+
+SETTINGS: Final[Mapping[str, Words]] = {  # values of a normalized request, by setting
+    "mode": MODES,
+    "billing_mode": COST_MODES,
+    "degradation": words.DEGRADATION,
+    "routing_mode": words.ROUTING_MODES,
+}
+
+
+def setting_said(value: str, name: str) -> str:
+    return words.word(SETTINGS.get(name, words.YES_NO), value)
 
 
 def field_said(name: str) -> str:

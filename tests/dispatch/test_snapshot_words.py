@@ -7,7 +7,7 @@ from django.utils import translation
 
 from dispatch.models import SelectionRound
 from dispatch.views.explanation import explained
-from dispatch.views.field_words import field_said, reason_said, value_said
+from dispatch.views.field_words import field_said, reason_said, setting_said, value_said
 from dispatch.views.snapshot_words import details_said
 from tests.rules.scenarios import exact, fallback, scenario, supply
 from tests.snapshots import snapshot_of
@@ -64,3 +64,11 @@ def test_values_of_documents_and_reasons_of_maintenances_are_said_in_words() -> 
         assert reason_said("end of maintenance") == "维护结束"
         assert reason_said("maintenance: new keys") == "维护：new keys"
     assert (field_said("x_y"), reason_said("wrong colours")) == ("x_y", "wrong colours")
+
+
+def test_what_a_request_asked_for_is_said_by_its_setting() -> None:
+    assert setting_said("per_second", "billing_mode") == "by the second"
+    assert setting_said("best_effort", "degradation") == "deliver degraded, and say so"
+    assert (setting_said("no", "audio"), setting_said("720p", "resolution")) == ("no", "720p")
+    with translation.override("zh-hans"):
+        assert setting_said("strict_model", "routing_mode") == "仅所指定的模型，不用替代"

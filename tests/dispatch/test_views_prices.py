@@ -229,6 +229,7 @@ def test_the_review_prices_examples_and_the_last_week_anew_and_m2_changes_no_pas
     page = reviewed(zhao, unit="0.0530", start="now")
     examples = {each.name: each for each in page.context["examples"]}
     told = examples[ExampleName("vid-hd-5s", 1)]
+    assert "<td>$0.0424</td><td><strong>$0.053</strong></td>" in page.content.decode()
     assert (told.before_micros, told.after_micros) == (212_000, 265_000)
     again = page.context["recosted"]
     seconds = job.request["duration_s"]

@@ -179,6 +179,11 @@ SETTINGS: Final[Words] = {  # of a normalized request
     "routing_mode": _("Routing"),
     "regions": _("Regions"),
 }
+ROUTING_MODES: Final[Words] = {  # of requests
+    "preferred": _("the model that was named, or its substitutes"),
+    "strict_model": _("the named model only, without substitutes"),
+    "auto": _("any model that fits"),
+}
 YES_NO: Final[Words] = {"yes": _("yes"), "no": _("no")}
 PHASES: Final[Words] = {  # of dispatch.queries.timeline
     "queue": _("waiting"),
