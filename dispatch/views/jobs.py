@@ -37,6 +37,7 @@ def _whole(request: HttpRequest, wanted: JobFilter, now: datetime) -> Mapping[st
     return {
         "wanted": wanted,
         "rows": shown.rows,
+        "lines": [row.line for row in shown.rows],
         "page": shown,
         "choices": choices,
         "states": [(state, words.JOB_STATES[state]) for state in JobState],
@@ -58,6 +59,7 @@ def _beat(request: HttpRequest, wanted: JobFilter, now: datetime) -> Mapping[str
     return {
         "wanted": wanted,
         "rows": rows,
+        "lines": [row.line for row in rows],
         "arrived": job_list.newer_count(rows[0].job.public_id, wanted, now) if on_top else 0,
     }
 

@@ -49,6 +49,7 @@ def _whole(
     return {
         "wanted": wanted,
         "rows": rows,
+        "lines": [row.line for row in rows],
         "cut": found,
         "cursor": cursor,
         "sizes": cuts.PAGE_SIZES,
@@ -66,7 +67,7 @@ def _beat(
     rows = refusal_list.rows_again(rows_on_screen(request), now)
     on_top = bool(rows) and cursor.is_on_top
     came = cuts.arrived(refusal_list.matching(wanted), rows[0].record.pk, cursor) if on_top else 0
-    return {"rows": rows, "arrived": came}
+    return {"rows": rows, "lines": [row.line for row in rows], "arrived": came}
 
 
 def _active(request: HttpRequest, wanted: refusal_list.RefusalFilter) -> list[Word]:
