@@ -12,7 +12,8 @@ from rest_framework.views import APIView
 from billing.authentication import caller_of, scope_required
 from dispatch.api.keys import idempotency_key
 from dispatch.api.serializers import ImageRequestSerializer
-from dispatch.services.generate_image import Waiting, generate_image
+from dispatch.services.answer_image import Waiting
+from dispatch.services.generate_image import generate_image
 
 _PROBLEM = "application/problem+json"
 

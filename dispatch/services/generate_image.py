@@ -3,12 +3,9 @@
 Nothing here is special but the waiting: attempt, round, lease, evidence and books are written by the services
 that a worker uses. If this thread dies, its rows are found like a dead worker's, and its job by its key."""
 
-import json
 import logging
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from datetime import datetime, timedelta
-from http import HTTPStatus
 from math import ceil
 from typing import Any
 
@@ -22,13 +19,11 @@ from dispatch.admission import draft_job
 from dispatch.customer_slots import Overtaken, in_flight
 from dispatch.errors import ModelNotPublished, NoCapacity, NothingAvailable
 from dispatch.idempotency import bind, earlier_job, stored_or_earlier
-from dispatch.lifecycle import FINAL_JOB_STATES, AttemptState, JobState
+from dispatch.lifecycle import AttemptState, JobState
 from dispatch.models import Attempt, Job
-from dispatch.problems import problem_as_json
-from dispatch.representation import job_as_json
 from dispatch.services import raise_alerts
 from dispatch.services.advance import end_job
-from dispatch.services.fetch_output import fetch_output
+from dispatch.services.answer_image import ImageAnswer, Waiting, answer_image
 from dispatch.services.look_at_job import Look, Seen
 from dispatch.services.place_at_once import place_at_once
 from dispatch.services.submit import submit
@@ -38,29 +33,7 @@ logger = logging.getLogger(__name__)
 A = AttemptState
 IMAGES = "images"  # the call that a key is scoped to
 MOST_ATTEMPTS = 2
-WATCH_EVERY_S = 0.25
 USUAL_WHILE_S = 15  # half of a circuit's first cooldown
-UNKNOWN_WORDS = (
-    "It is not known yet whether the image was made. Nothing is sent again; look at the job, "
-    "which ends when this is cleared up."
-)
-
-
-@dataclass(frozen=True)
-class ImageAnswer:
-    """`body` is sent as it is. 200: the finished job; 202: the job, which goes on; 502: nobody knows."""
-
-    status: int
-    body: str
-    job_id: str
-
-
-@dataclass(frozen=True)
-class Waiting:
-    """How time passes for this request: read, and let go by."""
-
-    clock: Callable[[], datetime]
-    pause: Callable[[float], None]
 
 
 def generate_image(
@@ -88,10 +61,7 @@ def generate_image(
         job, is_mine = _admitted(caller, draft, find, now)
     if is_mine:
         _execute(job, waiting.clock)
-    return _answer(job, request_id, waiting, is_mine)
-
-
-# --- admission ---------------------------------------------------------------------------------------
+    return answer_image(job, request_id, waiting, is_mine)
 
 
 def _drafted(caller: Caller, body: Mapping[str, Any], now: datetime) -> Job:
@@ -175,9 +145,6 @@ def _tell_operators(draft: Job, look: Look, now: datetime) -> None:
         raise_alerts.of_model(draft.public_model.slug, look.decision.alerts, {}, now)
 
 
-# --- execution ---------------------------------------------------------------------------------------
-
-
 def _execute(job: Job, clock: Callable[[], datetime]) -> None:
     """Sends the attempt, and the one that may come after it."""
     for _ in range(MOST_ATTEMPTS):
@@ -206,47 +173,3 @@ def _place_again(job: Job, now: datetime) -> None:
         look = place_at_once(locked, now)
         if look.seen in (Seen.WAITS, Seen.CLOSED):
             end_job(locked, customer_error(JobState.FAILED, last, access_revoked=False), now)
-
-
-# --- the answer --------------------------------------------------------------------------------------
-
-
-def _answer(job: Job, request_id: str, waiting: Waiting, is_mine: bool) -> ImageAnswer:
-    """Watches the rows until there is something to say; whoever says it first, says it for all."""
-    while True:
-        job = _read(job)
-        if job.first_answer:
-            return ImageAnswer(job.first_status, job.first_answer, job.public_id)
-        last = job.attempts.order_by("-number").first()
-        is_late = waiting.clock() >= job.dispatch_deadline_at
-        if is_mine and not is_late and last is not None and last.state == A.GENERATED:
-            fetch_output(last.pk, waiting.clock, until=job.dispatch_deadline_at)
-            continue
-        answer = _to_say(job, last, request_id, is_late)
-        if answer is None:
-            waiting.pause(WATCH_EVERY_S)
-        else:
-            Job.objects.filter(pk=job.pk, first_answer="").update(
-                first_answer=answer.body, first_status=answer.status
-            )
-
-
-def _read(job: Job) -> Job:
-    return Job.objects.select_related("customer", "public_model", "adopted_attempt").get(pk=job.pk)
-
-
-def _to_say(job: Job, last: Attempt | None, request_id: str, is_late: bool) -> ImageAnswer | None:
-    if job.state in FINAL_JOB_STATES:
-        return _job_answer(HTTPStatus.OK, job, last)
-    if last is not None and last.state == A.SUBMISSION_UNCERTAIN:
-        problem = problem_as_json(
-            HTTPStatus.BAD_GATEWAY, "submission_unknown", UNKNOWN_WORDS, request_id, job=job.public_id
-        )
-        return ImageAnswer(HTTPStatus.BAD_GATEWAY, json.dumps(problem, ensure_ascii=False), job.public_id)
-    return _job_answer(HTTPStatus.ACCEPTED, job, last) if is_late else None
-
-
-def _job_answer(status: HTTPStatus, job: Job, last: Attempt | None) -> ImageAnswer:
-    outputs = job.adopted_attempt.assets.order_by("number") if job.adopted_attempt else []
-    body = json.dumps(job_as_json(job, outputs, last), ensure_ascii=False)
-    return ImageAnswer(status, body, job.public_id)

@@ -10,6 +10,7 @@ from django.db import connection
 from billing.models import Customer
 from dispatch.models import CapacityLease
 from dispatch.services import generate_image as generating
+from dispatch.services.answer_image import ImageAnswer
 from tests.engine import IMAGE, Engine
 
 
@@ -19,8 +20,8 @@ def test_images_at_once_never_get_beyond_the_most_that_an_account_may_have_runni
     Customer.objects.filter(pk=engine.customer.pk).update(max_in_flight=1)
     # None ends while others come.
     monkeypatch.setattr(generating, "_execute", lambda *_: None)
-    still_running = generating.ImageAnswer(202, "{}", "job_1")
-    monkeypatch.setattr(generating, "_answer", lambda *_: still_running)
+    still_running = ImageAnswer(202, "{}", "job_1")
+    monkeypatch.setattr(generating, "answer_image", lambda *_: still_running)
     secret = engine.api._credentials["HTTP_AUTHORIZATION"].rpartition(" ")[2]
     together = Barrier(4)
 

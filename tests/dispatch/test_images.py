@@ -18,7 +18,7 @@ from billing.services.issue_key import issue_key
 from catalog.models import Channel, Supply, SupplyBinding
 from catalog.revision import bump_revision
 from dispatch.models import Attempt, CapacityLease, Job, Occupancy, SelectionRound
-from dispatch.services import dispatch_scan
+from dispatch.services import answer_image, dispatch_scan
 from dispatch.services import generate_image as generating
 from dispatch.services.submit import submit
 from dispatch.transport import transport_for_sending
@@ -282,7 +282,7 @@ def test_a_request_that_died_before_it_sent_is_sent_by_a_worker_or_expires(
 def test_a_request_that_died_with_the_picture_made_is_delivered_by_a_worker(
     engine: Engine, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(generating, "fetch_output", _die)
+    monkeypatch.setattr(answer_image, "fetch_output", _die)
     with pytest.raises(KeyboardInterrupt):
         create(engine, key="k")
     job = Job.objects.get()
