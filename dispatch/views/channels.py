@@ -11,6 +11,7 @@ from django.utils import timezone
 from django.views.decorators.http import require_safe
 
 from catalog.models import Channel, Supply
+from catalog.providers.registry import ADAPTERS
 from dispatch.queries.channel_story import ChannelStory, channel_story
 from dispatch.queries.fullness import fullness
 from dispatch.queries.health_log import named
@@ -62,6 +63,7 @@ def channel(request: HttpRequest, slug: str) -> HttpResponse:
         "expires_in_days": (expires - now.date()).days if expires else None,
         "warn_days": settings.ALERT_CREDENTIAL_DAYS,
         "successes_needed": SUCCESSES_TO_RECOVER,
+        "adapter": ADAPTERS.get(story.row.provider),
         "can_probe": _is_open(story.row) or any(_is_open(each.row) for each in story.now.supplies),
     }
     return page(request, "console/channels/channel.html", context, now)

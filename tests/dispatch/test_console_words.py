@@ -6,6 +6,7 @@ import hashlib
 import re
 from collections.abc import Iterable
 from pathlib import Path
+from typing import get_args
 
 import pytest
 from django.conf import settings
@@ -14,6 +15,7 @@ from django.utils import translation
 
 from billing.models import CreditEntry, ProviderUsageEntry
 from catalog.models import DegradationMode, Lifecycle, Modality, Tier
+from catalog.providers.types import AssetWay, CallbackSignature, CancelSupport, Recovery
 from dispatch import gates
 from dispatch.drafting import fields, notices, reading
 from dispatch.lifecycle import AttemptState, JobState
@@ -48,6 +50,10 @@ FAMILIES: dict[str, Iterable[object]] = {
     "MODEL_STATES": ["draft", "enabled", "published", "saved", "withdrawn"],
     "LIFECYCLES": Lifecycle.values,
     "DEGRADATION": DegradationMode.values,
+    "RECOVERIES": get_args(Recovery.__value__),
+    "CANCELS": get_args(CancelSupport.__value__),
+    "CALLBACK_SIGNATURES": get_args(CallbackSignature.__value__),
+    "ASSET_WAYS": get_args(AssetWay.__value__),
     "TIER_TITLES": Tier.values,
 }
 

@@ -153,3 +153,21 @@ ALERTS: Final[Words] = {
     "safety_rate_shift": _("The rate of content refusals has shifted."),
     "latency_over_baseline": _("Generation takes longer than normal."),
 }
+RECOVERIES: Final[Words] = {  # of catalog.providers.types: how a lost submission is found
+    "idempotent_key": _("by its request key, which may be sent again"),
+    "client_reference": _("by our reference in the account's list"),
+    "list_by_time": _("by time and model in the account's list"),
+    "none": _("not at all"),
+}
+CANCELS: Final[Words] = {
+    "none": _("not at all"),
+    "queued_only": _("while it is queued"),
+    "any_time": _("at any time"),
+}
+CALLBACK_SIGNATURES: Final[Words] = {  # who vouches for what a provider tells unasked
+    "none": _("It tells nothing by itself: it is only asked."),
+    "own_token": _("A call proves who calls, not what is said: it only hints that it is time to ask."),
+    "provider": _("The provider signs its calls: they are believed like an answer."),
+}
+ASSET_KINDS: Final[Words] = {"image": _("Image"), "video": _("Video"), "audio": _("Sound")}
+ASSET_WAYS: Final[Words] = {"url": _("by address"), "inline": _("within the request")}
