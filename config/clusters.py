@@ -4,6 +4,7 @@ A cluster can hang without a sign (a killed worker took the queue's lock with it
 So it runs in a session of its own, below a guard that asks the database whether its bells are answered. The
 guard forks it, with everything imported already: a replacement works at once, and the memory is shared."""
 
+import gc
 import logging
 import multiprocessing
 import os
@@ -75,6 +76,8 @@ class ClusterGuard:
 
     def _fork(self) -> ForkProcess:
         connections.close_all()  # else both would speak through one socket
+        gc.collect()
+        gc.freeze()  # the collector writes into what it looks at, and each process would have a copy of its own
         head = multiprocessing.get_context("fork").Process(
             target=_run_cluster, args=(self.request, os.getpid())
         )
