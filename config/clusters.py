@@ -77,7 +77,7 @@ class ClusterGuard:
     def _fork(self) -> ForkProcess:
         connections.close_all()  # else both would speak through one socket
         gc.collect()
-        gc.freeze()  # the collector writes into what it looks at, and each process would have a copy of its own
+        gc.freeze()  # the collector writes into what it looks at: each process would get a copy of its own
         head = multiprocessing.get_context("fork").Process(
             target=_run_cluster, args=(self.request, os.getpid())
         )
