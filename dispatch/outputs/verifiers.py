@@ -19,7 +19,7 @@ PROGRAM: Final = Path(__file__).with_name("verify_media.py")
 ENDED_WELL: Final = "0"
 TOOK_TOO_LONG: Final = "timeout"
 _FILES: Final = 200  # of one process: its successor has other addresses in its memory
-_MOST_IDLE: Final = 2
+_MOST_IDLE: Final = 4
 _IDLE_S: Final = 60.0
 _START_S: Final = 30.0  # to import the parsers, and to be given a processor
 
