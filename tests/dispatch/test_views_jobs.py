@@ -178,3 +178,24 @@ def test_no_integer_key_leaves_the_list(viewer: Client) -> None:
     response = viewer.get("/console/jobs/", {"size": 100})
     assert job.public_id in response.content.decode()
     assert f'"{job.pk}"' not in response.content.decode()
+
+
+def test_a_row_drawn_once_is_drawn_anew_where_it_or_who_looks_at_it_differs(sign_in: SignIn) -> None:
+    job = JobFactory(created_at=NOW, state="queued")
+    viewer, operator = sign_in("viewer"), sign_in("operator", username="wang.l")
+
+    def row(client: Client) -> str:
+        headers = BEAT | {"Console-Rows": job.public_id}
+        return client.get("/console/jobs/", headers=headers).content.decode()
+
+    seen = row(viewer)
+    assert f"{job.public_id}-cancel" not in seen
+    assert f"{job.public_id}-cancel" in row(operator)
+    viewer.cookies["zone"] = "Asia/Shanghai"
+    assert f"{NOW:%H:%M:%S}</time>" in seen
+    assert f"{NOW:%H:%M:%S}</time>" not in row(viewer)
+    viewer.cookies["django_language"] = "zh-hans"
+    assert "Queued" not in row(viewer)
+    del viewer.cookies["zone"], viewer.cookies["django_language"]
+    type(job.customer).objects.filter(pk=job.customer_id).update(name="Northlight renamed")
+    assert "Northlight renamed" in row(viewer)
