@@ -12,7 +12,7 @@ from catalog.audit import Actor
 from catalog.facts import BindingFacts, ModelFacts
 from catalog.models import Channel, PublicModel, Supply
 from dispatch.models import Occupancy
-from dispatch.services.edit_model import keep_working_copy
+from dispatch.services.edit_model import Typed, keep_working_copy
 from dispatch.services.publish import Published, publish
 from dispatch.services.save_model import save_model
 from tests.factories import (
@@ -65,7 +65,7 @@ class ModelsWorld:
     def edit_as(self, person: User, typed: Mapping[str, str] | None = None) -> None:
         """Gives that person a working copy of the model, with one change or those given."""
         changes = typed or {"osprey-pro@exact:priority": "950000"}
-        keep_working_copy(self.model, person, self.model.revision, changes, timezone.now())
+        keep_working_copy(self.model, person, Typed(self.model.revision, changes), timezone.now())
 
 
 def make_models_world() -> ModelsWorld:

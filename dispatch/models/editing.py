@@ -16,6 +16,9 @@ class WorkingCopy(models.Model):
     )
     base_revision = models.PositiveIntegerField()  # that the edits were begun from
     typed = models.JSONField(default=dict)  # what differs from it, as typed, by dispatch.drafting's fields
+    # The page it was typed on, and the how-manieth change there: what an earlier change sent may come later.
+    page = models.CharField(max_length=40, blank=True, default="", db_default="")
+    step = models.PositiveIntegerField(default=0, db_default=0)
     begun_at = models.DateTimeField()
     changed_at = models.DateTimeField()
 

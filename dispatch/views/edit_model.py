@@ -16,7 +16,7 @@ from dispatch.drafting.merging import chosen
 from dispatch.drafting.notices import moved, renumbered
 from dispatch.queries.drafts import Edit, edit_from, edit_of, supplies_to_bind
 from dispatch.routing.types import TIERS
-from dispatch.services.edit_model import discard_working_copy, keep_working_copy
+from dispatch.services.edit_model import Typed, discard_working_copy, keep_working_copy
 from dispatch.views.access import person, requires
 from dispatch.views.conflict import conflict_page
 from dispatch.views.edit_form import edit_form
@@ -47,7 +47,7 @@ def keep_edit(request: HttpRequest, slug: str) -> HttpResponse:
     done = _done(request.POST, _posted(row, request.POST), "keep" if is_beat(request) else "review")
     edit = done.edit
     now = timezone.now()
-    copy = keep_working_copy(row, person(request), edit.base.number, edit.typed, now)
+    copy = keep_working_copy(row, person(request), _typed(edit, request.POST), now)
     if edit.is_stale:
         return conflict_page(request, edit)
     faults = edit.draft.faults
@@ -84,8 +84,13 @@ def merge_edit(request: HttpRequest, slug: str) -> HttpResponse:
     if typed is None:
         return conflict_page(request, edit, choices)
     rebased = differing(edit.stored.fields, typed)
-    keep_working_copy(row, person(request), edit.stored.number, rebased, timezone.now())
+    keep_working_copy(row, person(request), Typed(edit.stored.number, rebased), timezone.now())
     return redirect("review_model" if rebased else "model", slug)
+
+
+def _typed(edit: Edit, form: QueryDict) -> Typed:
+    page, step = form.get("page", "")[:40], form.get("step", "")
+    return Typed(edit.base.number, edit.typed, page, int(step) if step.isdecimal() and len(step) < 9 else 0)
 
 
 def _posted(row: PublicModel, form: QueryDict) -> Edit:

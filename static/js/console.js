@@ -179,8 +179,18 @@ if (remembered(sessionStorage, "recorded") === "yes") {
 }
 
 // A form that the server keeps as it is typed is clean again with each answer; what was typed since is not.
+// An answer is not waited for: what was sent first may reach the server last, so each change is counted.
 let typedAt = 0;
 let sentAt = 0;
+let step = 0;
+for (const change of ["input", "change", "click"]) {
+  document.addEventListener(change, (event) => {
+    const form = event.target.closest("form[data-keeps]");
+    if (!form) return;
+    form.elements.page.value = performance.timeOrigin;
+    form.elements.step.value = ++step;
+  }, true);
+}
 document.addEventListener("input", (event) => { if (event.target.form?.matches("[data-keeps]")) typedAt = Date.now(); });
 document.addEventListener("htmx:before:request", (event) => {
   if (event.detail.ctx.sourceElement.closest("form[data-keeps]")) sentAt = Date.now();
