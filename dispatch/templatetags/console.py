@@ -4,6 +4,7 @@ import json
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal
+from functools import lru_cache
 from typing import Any, Final
 
 from django import template
@@ -11,8 +12,8 @@ from django.utils import timezone
 from django.utils.formats import number_format
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
+from django.utils.translation import get_language, gettext_lazy, ngettext, pgettext
 from django.utils.translation import gettext as _
-from django.utils.translation import gettext_lazy, ngettext, pgettext
 
 from dispatch.queries.counting import COUNTED_UP_TO
 from dispatch.views import icons
@@ -196,6 +197,11 @@ def money_about(micros: int | None, currency: str) -> str:
 
 
 def _amount(amount: Decimal, places: int, currency: str) -> str:
+    return _written(amount, places, currency, get_language())
+
+
+@lru_cache(maxsize=2_000)  # a list has few prices, and grouping digits takes longer than all else
+def _written(amount: Decimal, places: int, currency: str, _language: str | None) -> str:
     symbol, sign = _SYMBOLS.get(currency), "−" if amount < 0 else ""
     text = number_format(round(abs(amount), places), decimal_pos=places, use_l10n=True, force_grouping=True)
     return f"{sign}{symbol}{text}" if symbol else f"{sign}{text} {currency}"
@@ -229,7 +235,7 @@ def moment(at: datetime | None) -> SafeString | str:
 @register.filter
 def moment_in_list(at: datetime | None) -> SafeString | str:
     """Without the zone: for a column or a list whose heading names it."""
-    return "—" if at is None else _time(at, f"{timezone.localtime(at):%Y-%m-%d %H:%M:%S}")
+    return "—" if at is None else _time(at, _to_the_second(timezone.localtime(at), " "))
 
 
 @register.filter
@@ -239,7 +245,11 @@ def clock_words(at: datetime) -> str:
 
 @register.filter
 def utc(at: datetime) -> str:
-    return f"{at.astimezone(UTC):%Y-%m-%dT%H:%M:%SZ}"
+    return _to_the_second(at.astimezone(UTC), "T") + "Z"
+
+
+def _to_the_second(at: datetime, between: str) -> str:
+    return at.replace(tzinfo=None).isoformat(between, "seconds")
 
 
 @register.filter
@@ -248,7 +258,7 @@ def clock(at: datetime | None) -> SafeString | str:
 
 
 def _time(at: datetime, text: str) -> SafeString:
-    return format_html('<time datetime="{}">{}</time>', utc(at), text)
+    return SafeString(f'<time datetime="{utc(at)}">{text}</time>')  # digits and signs, none of them HTML's
 
 
 @register.simple_tag
