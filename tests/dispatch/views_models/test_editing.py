@@ -125,6 +125,21 @@ def test_e13_a_working_copy_is_private_and_is_offered_again(li: Client, sign_in:
     assert PublicModel.objects.get(slug=SLUG).published
 
 
+def test_e13_what_an_earlier_change_of_the_same_page_sent_and_comes_late_changes_nothing(li: Client) -> None:
+    def typed() -> dict[str, str]:
+        return WorkingCopy.objects.get().typed
+
+    keep(li, do="keep", page="17000.5", step="7", **{OSPREY: "950000"})
+    keep(li, do="keep", page="17000.5", step="4", **{OSPREY: "940000"})
+    assert typed() == {OSPREY: "950000"}
+    keep(li, do="keep", page="17000.5", step="7", **{OSPREY: "951000"})
+    assert typed() == {OSPREY: "951000"}
+    keep(li, do="keep", page="18000.5", step="1", **{OSPREY: "930000"})  # on another page, or loaded again
+    assert typed() == {OSPREY: "930000"}
+    keep(li, do="keep", **{OSPREY: "920000"})  # without script nothing is counted, nor overtakes
+    assert typed() == {OSPREY: "920000"}
+
+
 def test_e14_ties_an_unserved_tier_and_an_all_zero_list_each_show_their_notice(li: Client) -> None:
     SupplyHealthFactory(supply=SupplyBinding.objects.get(tier="degraded").supply, state="disabled")
     zero = {f"{supply}@fallback:priority": "0" for supply in ("wren-lite", "finch-one")}
