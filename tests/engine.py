@@ -130,6 +130,19 @@ class Engine:
         """By client reference, as the provider counted."""
         return self.simulator.world.log()["accepted"]
 
+    def posts(self) -> list[Mapping[str, Any]]:
+        """As the provider received them."""
+        return list(self.simulator.world.log()["posts"])
+
+    def script(self, call: str = "submit", times: int | None = None, **do: Any) -> None:
+        """What the simulator does with such calls from now on, in the place of what it was told before."""
+        rule: dict[str, Any] = {"when": {"call": call}, "do": do}
+        self.simulator.script({"rules": [rule if times is None else {**rule, "times": times}]})
+
+    def balance(self) -> int:
+        self.customer.refresh_from_db()
+        return self.customer.balance_micros
+
 
 @contextmanager
 def running_engine(monkeypatch: pytest.MonkeyPatch) -> Iterator[Engine]:

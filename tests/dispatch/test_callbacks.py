@@ -40,13 +40,9 @@ def _public(settings: LazySettings, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(door, "_OF_STRANGERS", Pace(20, 0))
 
 
-def script(engine: Engine, call: str = "submit", **do: Any) -> None:
-    engine.simulator.script({"rules": [{"when": {"call": call}, "do": do}]})
-
-
 def submitted(engine: Engine, **do: Any) -> tuple[Job, Task]:
     """A job at the provider that calls nobody by itself, and the provider's task."""
-    script(engine, callback="none", **do)
+    engine.script(callback="none", **do)
     job = engine.job()
     engine.drain()
     return job, list(engine.simulator.world._tasks.values())[-1]
@@ -80,7 +76,7 @@ def test_a_provider_calls_early_twice_and_out_of_order_and_the_job_is_delivered_
     """Faults 31 and 32, over real HTTP: the simulator calls, before the submission is answered too."""
     settings.PUBLIC_URL = live_server.url
     for callback, jobs in (("early", 1), ("twice", 1), ("reordered", 1)):
-        script(engine, callback=callback)
+        engine.script(callback=callback)
         made = [engine.job() for _ in range(jobs)]
         engine.drain()
         if callback == "early":
@@ -214,7 +210,7 @@ def test_no_address_is_given_where_nobody_could_call_or_a_channel_is_only_polled
 
 def test_a_lost_submission_is_found_by_the_call_that_already_came(engine: Engine) -> None:
     """Page 30: the provider has it, and said so, though it lists nothing."""
-    script(engine, "list", answer="not_json")
+    engine.script("list", answer="not_json")
     job, task = submitted(engine, answer="drop_after_acceptance", queue_s=600)
     assert engine.attempts(job) == [A.SUBMISSION_UNCERTAIN]
     assert call(task, body_of(engine, task, "queued")) == 204
@@ -233,7 +229,7 @@ def test_a_call_after_the_end_is_kept_and_one_after_giving_up_is_costed(engine: 
     version = attempt_of(job).state_version
     assert call(task, body_of(engine, task, "failed")) == 204
     assert (attempt_of(job).state_version, engine.reload(job).state) == (version, "succeeded")
-    script(engine, "list", answer="not_json")
+    engine.script("list", answer="not_json")
     lost, lost_task = submitted(engine, answer="drop_after_acceptance", fail="InternalServiceError")
     engine.run(2_400, step_s=120)
     assert engine.attempts(lost) == [A.ABANDONED]

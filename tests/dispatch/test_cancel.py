@@ -9,19 +9,14 @@ def cancel(engine: Engine, job: Job) -> int:
     return int(engine.api.post(f"/api/v1/jobs/{job.public_id}/cancel/").status_code)
 
 
-def balance(engine: Engine) -> int:
-    engine.customer.refresh_from_db()
-    return engine.customer.balance_micros
-
-
 def test_before_submission_it_is_immediate_and_free(engine: Engine) -> None:
-    before = balance(engine)
+    before = engine.balance()
     job = engine.job()
     assert cancel(engine, job) == 202
     assert engine.reload(job).state == "cancelled"
     engine.run(5)
     assert not engine.simulator.world.log()["posts"]
-    assert balance(engine) == before
+    assert engine.balance() == before
 
 
 def test_a_job_in_the_providers_queue_is_cancelled_there(engine: Engine) -> None:

@@ -37,20 +37,6 @@ from tests.engine import VIDEO, Engine
 A = AttemptState
 
 
-def script(engine: Engine, call: str, times: int | None = None, **do: Any) -> None:
-    rule: dict[str, Any] = {"when": {"call": call}, "do": do}
-    engine.simulator.script({"rules": [rule if times is None else {**rule, "times": times}]})
-
-
-def posts(engine: Engine) -> int:
-    return len(engine.simulator.world.log()["posts"])
-
-
-def balance(engine: Engine) -> int:
-    engine.customer.refresh_from_db()
-    return engine.customer.balance_micros
-
-
 def lose_credential(slug: str) -> None:
     """The sealed secret of another row does not open here, as after a lost master key."""
     other = Channel.objects.exclude(slug=slug).exclude(credential="").values_list("credential", flat=True)[0]
@@ -77,14 +63,14 @@ def test_an_answer_that_comes_after_its_lease_ran_out_is_still_believed(
     job = engine.job()
     engine.finish(job)
     assert engine.attempts(job) == [A.SUCCEEDED]
-    assert posts(engine) == 1
+    assert len(engine.posts()) == 1
 
 
 def test_a_task_found_under_the_id_of_another_job_is_not_adopted_and_the_search_ends(engine: Engine) -> None:
     """Fault 24: one provider job never belongs to two attempts, and the second does not wait for ever."""
     other = engine.job()
     engine.finish(other)
-    script(engine, "submit", answer="drop_after_acceptance")
+    engine.script("submit", answer="drop_after_acceptance")
     job = engine.job()
     engine.drain()
     found = list(engine.simulator.world._tasks)[-1]
@@ -120,7 +106,7 @@ def test_a_credential_that_does_not_open_does_not_keep_an_uncertain_submission_f
     engine: Engine,
 ) -> None:
     """S15: no job stays open without an end in sight."""
-    script(engine, "submit", answer="drop_after_acceptance")
+    engine.script("submit", answer="drop_after_acceptance")
     job = engine.job()
     engine.drain()
     lose_credential("ark-beijing")
@@ -130,7 +116,7 @@ def test_a_credential_that_does_not_open_does_not_keep_an_uncertain_submission_f
 
 
 def test_a_credential_that_does_not_open_does_not_keep_a_lost_output_for_ever(engine: Engine) -> None:
-    script(engine, "submit", output="missing")
+    engine.script("submit", output="missing")
     job = engine.job()
     while engine.attempts(job) != [A.FETCHING]:
         engine.step(2)
@@ -142,18 +128,18 @@ def test_a_credential_that_does_not_open_does_not_keep_a_lost_output_for_ever(en
 
 def test_a_job_that_nobody_else_can_serve_ends_with_the_error_of_its_attempt_at_once(engine: Engine) -> None:
     """S37: nothing is tried twice, nothing is written again every second."""
-    script(engine, "submit", error="ServerOverloaded")
+    engine.script("submit", error="ServerOverloaded")
     job = engine.job()
     job.public_model.bindings.exclude(tier="exact").delete()
     engine.finish(job, within_s=20)
     assert (job.state, job.error_code) == ("failed", "generation_failed")
     assert SelectionRound.objects.filter(job=job).count() <= 2
-    assert balance(engine) == 1_000_000_000
+    assert engine.balance() == 1_000_000_000
 
 
 def test_a_key_that_is_revoked_between_two_attempts_ends_the_job_at_once(engine: Engine) -> None:
     """Fault 52."""
-    script(engine, "submit", error="ServerOverloaded")
+    engine.script("submit", error="ServerOverloaded")
     job = engine.job()
     dispatch_scan.scan(engine.now)
     submit.submit([Attempt.objects.get(job=job).pk], lambda: engine.now)
@@ -161,8 +147,8 @@ def test_a_key_that_is_revoked_between_two_attempts_ends_the_job_at_once(engine:
     engine.key.save()
     engine.step()
     assert (engine.reload(job).state, job.error_code) == ("failed", "access_revoked")
-    assert posts(engine) == 1
-    assert balance(engine) == 1_000_000_000
+    assert len(engine.posts()) == 1
+    assert engine.balance() == 1_000_000_000
 
 
 def test_a_job_that_can_not_be_routed_stops_no_other(engine: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -192,13 +178,13 @@ def test_what_was_reserved_at_admission_is_charged_whatever_the_price_is_now(eng
     model.save()
     engine.finish(cheaper, gone)
     assert {job.charged_micros for job in (cheaper, gone)} == {cheaper.reserved_micros}
-    assert balance(engine) == 1_000_000_000 - 2 * cheaper.reserved_micros
+    assert engine.balance() == 1_000_000_000 - 2 * cheaper.reserved_micros
 
 
 def test_a_wish_to_cancel_outlives_the_execution_deadline(engine: Engine) -> None:
     """S18: what the customer asked for and the provider did is cancelled, not failed."""
-    script(engine, "submit", run_s=-1)
-    script(engine, "status", error="InternalServiceError")
+    engine.script("submit", run_s=-1)
+    engine.script("status", error="InternalServiceError")
     job = engine.job()
     engine.drain()
     engine.step(2)
@@ -214,8 +200,8 @@ def test_a_wish_to_cancel_outlives_the_execution_deadline(engine: Engine) -> Non
 
 def test_a_cancellation_that_the_provider_did_not_hear_is_asked_for_again(engine: Engine) -> None:
     """S18, fault 50: a failed call or a lost task does not let a queued job run after all."""
-    script(engine, "submit", queue_s=600)
-    script(engine, "cancel", times=1, error="InternalServiceError")
+    engine.script("submit", queue_s=600)
+    engine.script("cancel", times=1, error="InternalServiceError")
     job = engine.job()
     engine.drain()
     engine.api.post(f"/api/v1/jobs/{job.public_id}/cancel/")
@@ -262,42 +248,42 @@ def test_a_degraded_result_costs_the_lesser_price_of_its_admission(engine: Engin
     assert (job.reserved_micros, job.charged_micros) == (1_500_000, 1_100_000)
     body = engine.api.get(f"/api/v1/jobs/{job.public_id}/").json()
     assert body["degraded"] is True
-    assert balance(engine) == 1_000_000_000 - 1_100_000
+    assert engine.balance() == 1_000_000_000 - 1_100_000
 
 
 def test_a_cancelled_second_attempt_touches_nothing_of_the_first(engine: Engine) -> None:
     """S05: ids and money belong to attempts."""
-    script(engine, "submit", times=1, fail="InternalServiceError")
+    engine.script("submit", times=1, fail="InternalServiceError")
     job = engine.job()
     engine.drain()
     while engine.attempts(job) != [A.FAILED]:
         engine.now += timedelta(seconds=5)
         tasks.poll()
     booked = list(ProviderUsageEntry.objects.values_list("kind", "amount_micros"))
-    calls = posts(engine)
+    calls = len(engine.posts())
     dispatch_scan.scan(engine.now)
     assert engine.attempts(job) == [A.FAILED, A.READY]
     engine.api.post(f"/api/v1/jobs/{job.public_id}/cancel/")
     engine.run(20)
     assert engine.attempts(job) == [A.FAILED, A.CANCELLED]
     assert engine.reload(job).state == "cancelled"
-    assert posts(engine) == calls
+    assert len(engine.posts()) == calls
     assert not ProviderEvent.objects.filter(kind="cancel").exists()
     assert list(ProviderUsageEntry.objects.values_list("kind", "amount_micros")) == booked
-    assert balance(engine) == 1_000_000_000
+    assert engine.balance() == 1_000_000_000
 
 
 def test_after_acceptance_all_calls_go_to_the_account_that_accepted(engine: Engine) -> None:
     """S06: failing polls neither switch nor fail the job."""
-    script(engine, "submit", times=1, error="RateLimitExceeded.EndpointRPMExceeded")
-    script(engine, "status", times=2, error="InternalServiceError")
+    engine.script("submit", times=1, error="RateLimitExceeded.EndpointRPMExceeded")
+    engine.script("status", times=2, error="InternalServiceError")
     job = engine.job()
     public_id = job.public_id
     engine.finish(job)
     assert engine.attempts(job) == [A.FAILED, A.SUCCEEDED]
     first, second = Attempt.objects.filter(job=job).order_by("number")
     assert {post["task_id"] != "" for post in engine.simulator.world.log()["posts"]} == {True, False}
-    assert posts(engine) == 2
+    assert len(engine.posts()) == 2
     assert ProviderJob.objects.get(attempt__job=job).channel_id == second.channel_id != first.channel_id
     assert engine.api.get(f"/api/v1/jobs/{public_id}/").json()["state"] == "succeeded"
 
@@ -316,18 +302,18 @@ def test_after_acceptance_all_calls_go_to_the_account_that_accepted(engine: Engi
 )
 def test_a_providers_words_are_read_as_they_are_meant(engine: Engine, word: str, state: str) -> None:
     """S09: a word nobody knows changes nothing and is told to operators once."""
-    script(engine, "submit", sequence=[[0, "queued"], [5, word]])
+    engine.script("submit", sequence=[[0, "queued"], [5, word]])
     job = engine.job()
     engine.run(60, step_s=4)
     assert engine.reload(job).state == state
     told = Alert.objects.filter(code="unknown_provider_status")
     assert told.count() == (1 if state == "running" else 0)
-    assert balance(engine) == 1_000_000_000 - (job.reserved_micros if state != "failed" else 0)
+    assert engine.balance() == 1_000_000_000 - (job.reserved_micros if state != "failed" else 0)
 
 
 def test_a_success_after_the_execution_deadline_is_delivered_and_booked_once(engine: Engine) -> None:
     """S12."""
-    script(engine, "submit", run_s=3_900)
+    engine.script("submit", run_s=3_900)
     job = engine.job()
     engine.run(3_700, step_s=200)
     assert engine.attempts(job) == [A.OUTCOME_UNCERTAIN]
@@ -341,11 +327,11 @@ def test_a_success_after_the_execution_deadline_is_delivered_and_booked_once(eng
 
 def test_a_success_without_an_output_ends_at_once_and_costs_nothing(engine: Engine) -> None:
     """S13: neither polled for ever nor charged."""
-    script(engine, "submit", without_output=True)
+    engine.script("submit", without_output=True)
     job = engine.job()
     engine.finish(job, within_s=60)
     assert (job.state, job.charged_micros) == ("failed", 0)
-    assert balance(engine) == 1_000_000_000
+    assert engine.balance() == 1_000_000_000
 
 
 def test_a_job_whose_worker_died_after_acceptance_goes_on_by_itself(
@@ -376,7 +362,7 @@ def test_a_worker_that_died_before_the_first_byte_is_proved_to_have_sent_nothing
     engine.finish(job)
     assert engine.attempts(job) == [A.FAILED, A.SUCCEEDED]
     assert Attempt.objects.get(job=job, number=1).error_code == "not_created"
-    assert posts(engine) == 1
+    assert len(engine.posts()) == 1
 
 
 def test_a_worker_that_slept_past_its_lease_sends_nothing(engine: Engine) -> None:
@@ -390,10 +376,10 @@ def test_a_worker_that_slept_past_its_lease_sends_nothing(engine: Engine) -> Non
     with Sender() as sender:
         [ended] = depart([leaving], lambda asking: submit._allow(asking, sender, engine.now))
     record_submission.record_submissions(ended, engine.now)
-    assert posts(engine) == 0
+    assert len(engine.posts()) == 0
     assert engine.attempts(job) == [A.FAILED]
     engine.finish(job)
-    assert posts(engine) == 1
+    assert len(engine.posts()) == 1
 
 
 def test_one_end_told_many_times_is_settled_once(engine: Engine) -> None:
@@ -409,7 +395,7 @@ def test_one_end_told_many_times_is_settled_once(engine: Engine) -> None:
     engine.finish(job)
     assert ProviderUsageEntry.objects.filter(kind="settled").count() == 1
     assert CreditEntry.objects.filter(job=job.public_id, kind="charge").count() == 1
-    assert balance(engine) == 1_000_000_000 - job.charged_micros
+    assert engine.balance() == 1_000_000_000 - job.charged_micros
 
 
 def test_a_submission_and_a_cancellation_lock_in_one_order(engine: Engine) -> None:
@@ -430,8 +416,8 @@ def test_a_submission_and_a_cancellation_lock_in_one_order(engine: Engine) -> No
 
 def test_a_submission_that_was_given_up_is_looked_for_a_day_and_never_adopted_late(engine: Engine) -> None:
     """S12: what is discovered late is kept and its worst cost stands; the customer's job stays ended."""
-    script(engine, "list", answer="not_json")
-    script(engine, "submit", answer="drop_after_acceptance")
+    engine.script("list", answer="not_json")
+    engine.script("submit", answer="drop_after_acceptance")
     job, never_found = engine.job(), engine.job()
     engine.run(2_400, step_s=120)
     assert engine.attempts(job) == engine.attempts(never_found) == [A.ABANDONED]
@@ -448,8 +434,8 @@ def test_a_submission_that_was_given_up_is_looked_for_a_day_and_never_adopted_la
     assert Attempt.objects.get(job=never_found).next_look_at is None
     assert (engine.attempts(job), engine.reload(job).state) == ([A.ABANDONED], "failed")
     assert ProviderUsageEntry.objects.filter(kind="settled", platform_loss=True).count() == 2
-    assert balance(engine) == 1_000_000_000
-    assert posts(engine) == 2
+    assert engine.balance() == 1_000_000_000
+    assert len(engine.posts()) == 2
 
 
 def _closing(work: Callable[[Any], Any]) -> Callable[[Any], Any]:

@@ -53,10 +53,6 @@ def circuit(supply: Supply) -> tuple[str, int, int]:
     return row.state, row.recovery_successes, row.epoch
 
 
-def posts(engine: Engine) -> int:
-    return len(engine.simulator.world.log()["posts"])
-
-
 def jobs_of(engine: Engine, number: int) -> list[Job]:
     return [engine.job(MODEL, prompt=f"lighthouse {each}") for each in range(number)]
 
@@ -80,7 +76,7 @@ def open_with_jobs_waiting(engine: Engine, supply: Supply, number: int) -> list[
     fail(engine, supply, times=5)
     jobs = jobs_of(engine, number)
     engine.step(29)
-    assert (circuit(supply)[0], posts(engine)) == ("circuit_open", 0)
+    assert (circuit(supply)[0], len(engine.posts())) == ("circuit_open", 0)
     return jobs
 
 
@@ -97,19 +93,19 @@ def test_two_hundred_jobs_at_the_moment_of_half_open_are_one_probe_and_then_a_qu
     long_runs(engine)
     earlier = jobs_of(engine, 3)
     engine.drain()
-    assert posts(engine) == 3
+    assert len(engine.posts()) == 3
     fail(engine, supply, times=5)
     assert circuit(supply) == ("circuit_open", 0, 1)
     jobs_of(engine, 200)
     engine.step(28)
-    assert posts(engine) == 3, "open: nothing new is sent"
+    assert len(engine.posts()) == 3, "open: nothing new is sent"
     engine.step(2)
     assert circuit(supply)[0] == "probing"
-    assert posts(engine) == 4, "exactly one probe for two hundred jobs"
+    assert len(engine.posts()) == 4, "exactly one probe for two hundred jobs"
     forget_everything_in_memory()
     engine.finish(*earlier)
     assert circuit(supply) == ("probing", 0, 1), "successes from before the opening lead nowhere"
-    assert posts(engine) == 4
+    assert len(engine.posts()) == 4
 
     in_flight = []
     for successes, state, slots in ((1, "probing", 1), (2, "recovering", 3)):
@@ -145,7 +141,7 @@ def test_a_probe_whose_worker_dies_ends_with_its_lease_and_another_follows(
         submit._claim([probe.pk], engine.now)
     OrmQ.objects.all().delete()  # nobody will answer the bell
     engine.run(50)
-    assert (Attempt.objects.count(), posts(engine)) == (1, 0), "nobody else probes meanwhile"
+    assert (Attempt.objects.count(), len(engine.posts())) == (1, 0), "nobody else probes meanwhile"
     engine.run(150, step_s=10)
     # Nothing was sent by the one who died with its claim, and there is no other supply to switch to.
     engine.finish(*(job for job in jobs if not claimed or job.pk != probe.job_id), within_s=300)
@@ -196,10 +192,10 @@ def test_one_failure_on_the_way_back_reopens_and_what_was_in_flight_beside_it_me
     assert circuit(supply) == ("circuit_open", 0, 2)
     opened = HealthEvent.objects.filter(subject="supply").latest("pk")
     assert (opened.cause, opened.cooldown_until) == ("recovery_failed", engine.now + timedelta(seconds=60))
-    sent = posts(engine)
+    sent = len(engine.posts())
     a_probe_ends(engine)
     assert circuit(supply) == ("circuit_open", 0, 2), "they were created under an older epoch"
-    assert posts(engine) == sent
+    assert len(engine.posts()) == sent
 
 
 def test_a_refused_account_is_asked_for_free_until_it_passes_and_then_one_real_job_probes(
@@ -219,7 +215,7 @@ def test_a_refused_account_is_asked_for_free_until_it_passes_and_then_one_real_j
     engine.simulator.script({"accounts": {"beijing-account-key": {"state": "ok"}}})
     engine.run(40, step_s=2)
     channel.refresh_from_db()
-    assert (channel.state, Attempt.objects.count(), posts(engine)) == ("probing", 2, 1)
+    assert (channel.state, Attempt.objects.count(), len(engine.posts())) == ("probing", 2, 1)
     engine.finish(*waiting)
     assert {job.state for job in waiting} == {"succeeded"}
 
@@ -230,10 +226,10 @@ def test_what_an_operator_paused_stays_so_until_an_operator_says_otherwise(engin
     switch.disable(Subject.SUPPLY, supply.pk, OPERATOR, "maintenance", engine.now)
     jobs = jobs_of(engine, 2)
     engine.run(1_000, step_s=50)
-    assert (circuit(supply)[0], posts(engine)) == ("disabled", 0)
+    assert (circuit(supply)[0], len(engine.posts())) == ("disabled", 0)
     switch.enable(Subject.SUPPLY, supply.pk, OPERATOR, "done", engine.now)
     engine.step(1)
-    assert (circuit(supply)[0], posts(engine)) == ("probing", 1)
+    assert (circuit(supply)[0], len(engine.posts())) == ("probing", 1)
     engine.finish(*jobs)
     assert {job.state for job in jobs} == {"succeeded"}
 
@@ -245,7 +241,7 @@ def test_each_candidate_is_tried_once_at_most_and_two_of_them_in_all(engine: Eng
     job = engine.job()
     engine.finish(job)
     assert engine.attempts(job) == ["failed", "failed"]
-    assert posts(engine) == 2
+    assert len(engine.posts()) == 2
     assert len(set(job.attempts.values_list("supply", flat=True))) == 2
     for decided in SelectionRound.objects.filter(job=job):
         order = decided.snapshot["decision"]["order"]
@@ -272,4 +268,4 @@ def test_a_channel_that_is_disabled_in_flight_finishes_what_it_has_and_gets_noth
     assert engine.attempts(running) == ["succeeded"]
     assert engine.attempts(unsent) == ["failed", "succeeded"]
     assert Attempt.objects.filter(channel=beijing, accepted_at__isnull=False).count() == 1
-    assert posts(engine) == 3
+    assert len(engine.posts()) == 3

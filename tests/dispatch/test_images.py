@@ -1,7 +1,6 @@
 """An image while its customer waits: what is answered, what is kept, and that nothing is sent twice."""
 
 import json
-from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
 from time import monotonic
@@ -34,22 +33,13 @@ def create(engine: Engine, key: str | None = None, **changes: Any) -> Any:
     return engine.api.post(IMAGES, {**IMAGE, **changes}, format="json", headers=headers)
 
 
-def script(engine: Engine, call: str, times: int | None = None, **do: Any) -> None:
-    rule: dict[str, Any] = {"when": {"call": call}, "do": do}
-    engine.simulator.script({"rules": [rule if times is None else {**rule, "times": times}]})
-
-
-def posts(engine: Engine) -> list[Mapping[str, Any]]:
-    return list(engine.simulator.world.log()["posts"])
-
-
 def nothing_is_left(engine: Engine) -> None:
     assert not Job.objects.exists()
     assert not SelectionRound.objects.exists()
     assert not CapacityLease.objects.exists()
     assert not CreditEntry.objects.exclude(kind="deposit").exists()
     engine.run(5)
-    assert posts(engine) == []
+    assert engine.posts() == []
 
 
 def test_the_finished_job_is_the_answer_with_all_the_evidence_of_an_asynchronous_one(engine: Engine) -> None:
@@ -77,7 +67,7 @@ def test_the_finished_job_is_the_answer_with_all_the_evidence_of_an_asynchronous
     again = create(engine, key="k")
     assert (again.status_code, again.content) == (200, response.content)
     assert problem(create(engine, key="k", size="1280x720")) == (409, "idempotency_conflict")
-    assert len(posts(engine)) == 1
+    assert len(engine.posts()) == 1
 
 
 def test_a_key_belongs_to_its_call(engine: Engine) -> None:
@@ -153,28 +143,28 @@ def test_a_customer_without_credit_is_told_before_a_slot_is_looked_at(engine: En
 
 
 def test_one_transparent_switch_after_a_failure_of_the_supply(engine: Engine) -> None:
-    script(engine, "submit", times=1, error="ServerOverloaded")
+    engine.script("submit", times=1, error="ServerOverloaded")
     response = create(engine)
     assert (response.status_code, response.json()["state"]) == (200, "succeeded")
     job = Job.objects.get()
     assert engine.attempts(job) == ["failed", "succeeded"]
     assert job.attempts.values("supply").distinct().count() == 2
-    assert [post["outcome"] for post in posts(engine)][-1] != posts(engine)[0]["outcome"]
+    assert [post["outcome"] for post in engine.posts()][-1] != engine.posts()[0]["outcome"]
     assert response.json()["cost"]["charged"] == "0.05"
 
 
 def test_two_failures_are_a_finished_job_that_costs_nothing(engine: Engine) -> None:
-    script(engine, "submit", error="ServerOverloaded")
+    engine.script("submit", error="ServerOverloaded")
     response = create(engine)
     body = response.json()
     assert (response.status_code, body["state"], body["cost"]["charged"]) == (200, "failed", "0.00")
-    assert len(posts(engine)) == 2
+    assert len(engine.posts()) == 2
     engine.run(60)
-    assert len(posts(engine)) == 2
+    assert len(engine.posts()) == 2
 
 
 def test_a_second_attempt_that_finds_no_slot_ends_with_the_first_ones_error(engine: Engine) -> None:
-    script(engine, "submit", error="ServerOverloaded")
+    engine.script("submit", error="ServerOverloaded")
     busy = Supply.objects.get(slug="singapore-seedream-4-0")
     Occupancy.objects.create(kind=Occupancy.Kind.SUPPLY, subject_id=busy.pk, confirmed=busy.concurrency)
     response = create(engine)
@@ -182,22 +172,22 @@ def test_a_second_attempt_that_finds_no_slot_ends_with_the_first_ones_error(engi
     assert response.json()["error"]["code"] == "generation_failed"
     Occupancy.objects.update(confirmed=0)
     engine.run(60)
-    assert len(posts(engine)) == 1, "nobody else executes what a request gave up"
+    assert len(engine.posts()) == 1, "nobody else executes what a request gave up"
 
 
 @pytest.mark.parametrize("error", ["InputTextSensitiveContentDetected", "InvalidParameter"])
 def test_content_and_request_errors_are_not_tried_again(engine: Engine, error: str) -> None:
-    script(engine, "submit", error=error)
+    engine.script("submit", error=error)
     response = create(engine)
     assert (response.status_code, response.json()["state"]) == (200, "failed")
     assert response.json()["error"]["code"] in ("content_refused", "invalid_input")
-    assert len(posts(engine)) == 1
+    assert len(engine.posts()) == 1
     assert not SupplyHealth.objects.exclude(state="healthy").exists()
 
 
 @pytest.mark.parametrize("answer", ["drop_after_acceptance", "truncated", "not_json"])
 def test_an_unknown_outcome_is_told_and_never_sent_again(engine: Engine, answer: str) -> None:
-    script(engine, "submit", answer=answer)
+    engine.script("submit", answer=answer)
     response = create(engine, key="k")
     assert problem(response) == (502, "submission_unknown")
     job = Job.objects.get()
@@ -209,14 +199,14 @@ def test_an_unknown_outcome_is_told_and_never_sent_again(engine: Engine, answer:
     assert (shown["state"], shown["delayed"]) == ("running", True)
     engine.run(2000, step_s=60)
     assert (engine.reload(job).state, job.error_code) == ("failed", "submission_unknown")
-    assert len(posts(engine)) == 1
+    assert len(engine.posts()) == 1
     assert create(engine, key="k").content == response.content, "the first answer, also after the end"
 
 
 def test_an_output_that_comes_late_is_told_and_delivered_all_the_same(
     engine: Engine, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    script(engine, "submit", output="missing")
+    engine.script("submit", output="missing")
     response = create(engine, key="k")
     assert (response.status_code, response.json()["state"]) == (202, "fetching_output")
     job = Job.objects.get()
@@ -228,10 +218,10 @@ def test_an_output_that_comes_late_is_told_and_delivered_all_the_same(
 def test_an_output_that_hiccups_is_fetched_by_whoever_is_next_while_the_customer_waits(
     engine: Engine,
 ) -> None:
-    script(engine, "submit", output_statuses=[504, 504])
+    engine.script("submit", output_statuses=[504, 504])
     response = create(engine)
     assert (response.status_code, response.json()["state"]) == (200, "succeeded")
-    assert len(posts(engine)) == 1
+    assert len(engine.posts()) == 1
 
 
 def test_two_at_once_with_one_key_are_one_job_and_one_answer(engine: Engine) -> None:
@@ -242,25 +232,25 @@ def test_two_at_once_with_one_key_are_one_job_and_one_answer(engine: Engine) -> 
         finally:
             connection.close()
 
-    script(engine, "submit", latency_s=0.5)
+    engine.script("submit", latency_s=0.5)
     with ThreadPoolExecutor(8) as clients:
         answers = set(clients.map(post, range(8)))
     assert len(answers) == 1
     assert answers.pop()[0] == 200
-    assert Job.objects.count() == len(posts(engine)) == 1
+    assert Job.objects.count() == len(engine.posts()) == 1
 
 
 def test_a_request_that_died_between_two_attempts_is_ended_at_its_deadline_by_the_scan(
     engine: Engine, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    script(engine, "submit", error="ServerOverloaded")
+    engine.script("submit", error="ServerOverloaded")
     monkeypatch.setattr(generating, "_place_again", _die)
     with pytest.raises(KeyboardInterrupt):
         create(engine, key="k")
     job = Job.objects.get()
     assert (job.state, job.next_action_at) == ("dispatching", job.dispatch_deadline_at)
     engine.run(119, step_s=17)
-    assert len(posts(engine)) == 1, "no scan executes it"
+    assert len(engine.posts()) == 1, "no scan executes it"
     engine.run(20)
     assert (engine.reload(job).state, job.error_code) == ("failed", "generation_failed")
     monkeypatch.undo()
@@ -276,7 +266,7 @@ def test_a_request_that_died_before_it_sent_is_sent_by_a_worker_or_expires(
     assert engine.attempts(job) == ["ready"]
     engine.run(130)
     assert engine.reload(job).state == "succeeded", "found by its key, like a dead worker's"
-    assert len(posts(engine)) == 1
+    assert len(engine.posts()) == 1
 
 
 def test_a_request_that_died_with_the_picture_made_is_delivered_by_a_worker(
@@ -289,7 +279,7 @@ def test_a_request_that_died_with_the_picture_made_is_delivered_by_a_worker(
     assert engine.attempts(job) == ["generated"]
     engine.finish(job)
     assert job.state == "succeeded"
-    assert len(posts(engine)) == 1
+    assert len(engine.posts()) == 1
 
 
 def test_the_total_timeout_bounds_the_call_and_not_only_the_waiting(engine: Engine) -> None:
@@ -297,7 +287,7 @@ def test_the_total_timeout_bounds_the_call_and_not_only_the_waiting(engine: Engi
     short, long = (transport_for_sending(channel, within_s=s).limits for s in (3, 500))
     assert (short.deadline_s, short.read_timeout_s, short.connect_timeout_s) == (3, 3, 3)
     assert (long.deadline_s, long.read_timeout_s) == (settings.PROVIDER_DEADLINE_S,) * 2
-    script(engine, "submit", latency_s=4)
+    engine.script("submit", latency_s=4)
     job = engine.job(IMAGE)
     dispatch_scan.scan(engine.now)
     began = monotonic()

@@ -24,16 +24,6 @@ A = AttemptState
 DEPOSIT = 1_000_000_000
 
 
-def script(engine: Engine, call: str = "submit", times: int | None = None, **do: Any) -> None:
-    rule: dict[str, Any] = {"when": {"call": call}, "do": do}
-    engine.simulator.script({"rules": [rule if times is None else {**rule, "times": times}]})
-
-
-def balance(engine: Engine) -> int:
-    engine.customer.refresh_from_db()
-    return engine.customer.balance_micros
-
-
 def booked(job: Job) -> dict[str, int]:
     """Provider usage of the job's attempts by kind."""
     attempts = Attempt.objects.filter(job=job).values_list("public_id", flat=True)
@@ -69,7 +59,7 @@ def test_whatever_ends_come_in_whatever_order_every_sum_is_exact(engine: Engine)
     endings = [*ENDINGS, *dice.choices(ENDINGS, k=3)]
     dice.shuffle(endings)
     for do in endings:
-        script(engine, times=1, **do)
+        engine.script(times=1, **do)
         jobs.append(engine.job(prompt=f"scene {len(jobs)}"))
         engine.step(dice.choice((1, 3, 6)))
         if dice.random() < 0.2:
@@ -77,8 +67,8 @@ def test_whatever_ends_come_in_whatever_order_every_sum_is_exact(engine: Engine)
     engine.run(8_000, step_s=400)
     assert {engine.reload(job).state for job in jobs} <= set(FINAL_JOB_STATES)
     charges = sum(job.charged_micros for job in jobs)
-    assert balance(engine) == DEPOSIT - charges
-    assert CreditEntry.objects.aggregate(sum=Sum("amount_micros"))["sum"] == balance(engine)
+    assert engine.balance() == DEPOSIT - charges
+    assert CreditEntry.objects.aggregate(sum=Sum("amount_micros"))["sum"] == engine.balance()
     for job in jobs:
         kinds = Counter(CreditEntry.objects.filter(job=job.public_id).values_list("kind", flat=True))
         assert kinds == ({"reserve": 1, "release": 1} | ({"charge": 1} if job.state == "succeeded" else {}))
@@ -98,20 +88,20 @@ def test_a_failure_after_acceptance_gives_the_reserve_back_once_and_shows_what_t
     """S19: failed, expired and cancelled by the provider; once with a bill for the failure."""
     price = engine.job().reserved_micros
     engine.run(20)
-    before = balance(engine)
+    before = engine.balance()
     ends = (
         {"fail": "InternalServiceError", "usage": {"cost": "0.25", "currency": "USD"}},
         {"sequence": [[0, "queued"], [3, "expired"]]},
         {"sequence": [[0, "queued"], [3, "cancelled"]]},
     )
     for do in ends:
-        script(engine, **do)
+        engine.script(**do)
         job = engine.job(routing_mode="strict_model")
-        assert balance(engine) == before - price
+        assert engine.balance() == before - price
         engine.finish(job)
         attempt = Attempt.objects.get(job=job)
         assert (job.state, job.charged_micros) == ("failed", 0)
-        assert balance(engine) == before
+        assert engine.balance() == before
         release = CreditEntry.objects.get(job=job.public_id, kind="release")
         assert release.details == {"attempt": attempt.public_id}
         record_poll.record_poll(attempt, JobStatus("failed", "failed"), engine.now)
@@ -134,7 +124,7 @@ def test_a_cost_that_a_provider_reports_is_settled_once_and_doubted_aloud(engine
     """Fault 39: none, another currency, nothing, three times as much, below nothing, one without a rate."""
     seen = []
     for usage, cost_micros, details in REPORTS:
-        script(engine, usage=usage)
+        engine.script(usage=usage)
         job = engine.job(resolution="1080p")
         engine.finish(job)
         settled = ProviderUsageEntry.objects.filter(kind="settled").latest("id")
@@ -150,12 +140,12 @@ def test_a_cost_that_a_provider_reports_is_settled_once_and_doubted_aloud(engine
 
 def test_an_end_found_after_giving_up_makes_the_loss_the_true_one_and_charges_nobody(engine: Engine) -> None:
     """S12: accepted and lost from sight; and never seen accepted. What it cost is found out later."""
-    script(engine, run_s=9_000, usage={"cost": "0.40", "currency": "USD"})
+    engine.script(run_s=9_000, usage={"cost": "0.40", "currency": "USD"})
     accepted = engine.job()
     engine.drain()
     engine.run(3_600, step_s=600)
-    script(engine, "list", answer="not_json")
-    script(engine, answer="drop_after_acceptance", run_s=9_000)
+    engine.script("list", answer="not_json")
+    engine.script(answer="drop_after_acceptance", run_s=9_000)
     lost = engine.job(prompt="another")
     engine.run(4_000, step_s=200)
     assert engine.attempts(accepted) == engine.attempts(lost) == [A.ABANDONED]
@@ -170,7 +160,7 @@ def test_an_end_found_after_giving_up_makes_the_loss_the_true_one_and_charges_no
         losses = ProviderUsageEntry.objects.filter(attempt=attempt.public_id, platform_loss=True)
         assert sum(entry.amount_micros for entry in losses) == cost
     assert booked(accepted)["correction"] == 400_000 - worst[accepted.pk]
-    assert balance(engine) == DEPOSIT
+    assert engine.balance() == DEPOSIT
     assert not engine.api.get(f"/api/v1/jobs/{accepted.public_id}/").json()["outputs"], "never adopted late"
 
 
@@ -178,7 +168,7 @@ def test_moderation_that_comes_later_ends_the_job_at_once_as_content_and_harms_n
     engine: Engine,
 ) -> None:
     """S13, fault 27."""
-    script(engine, fail="OutputVideoSensitiveContentDetected")
+    engine.script(fail="OutputVideoSensitiveContentDetected")
     job = engine.job()
     engine.finish(job, within_s=60)
     body = engine.api.get(f"/api/v1/jobs/{job.public_id}/").json()

@@ -22,10 +22,6 @@ def refuse(engine: Engine, times: int | None = None, **wishes: object) -> None:
     engine.simulator.script({"rules": [rule]})
 
 
-def posts(engine: Engine) -> int:
-    return len(engine.simulator.world.log()["posts"])
-
-
 def wait_until(engine: Engine, at: datetime) -> None:
     """One step to that moment."""
     engine.step((at - engine.now).total_seconds())
@@ -59,7 +55,7 @@ def test_a_later_job_with_refused_content_waits_and_another_content_goes(engine:
     assert engine.reload(again).state == "queued"
     assert again.content_fingerprint == first.content_fingerprint != other.content_fingerprint
     assert reasons(again) == {"refusal_cooldown"}
-    assert posts(engine) == 2
+    assert len(engine.posts()) == 2
     told = Alert.objects.get(code="refusal_first")
     refused = Attempt.objects.select_related("supply").get(job=first)
     assert (told.details["attempt"], told.details["supply"]) == (refused.public_id, refused.supply.slug)
@@ -83,7 +79,7 @@ def test_after_a_quarter_of_an_hour_exactly_one_of_two_jobs_probes(engine: Engin
     wait_until(engine, refused_at + timedelta(minutes=10))
     jobs = [engine.job(VIDEO), engine.job(VIDEO)]
     wait_until(engine, refused_at + timedelta(minutes=15) - timedelta(seconds=1))
-    assert posts(engine) == 1
+    assert len(engine.posts()) == 1
     wait_until(engine, refused_at + timedelta(minutes=15))
     assert sorted(len(engine.attempts(job)) for job in jobs) == [0, 1]
     probe = Attempt.objects.get(job__in=jobs)
@@ -120,7 +116,7 @@ def test_a_probe_that_is_refused_again_starts_the_longer_wait_from_that_moment(e
     engine.finish(probe)
     waiting = engine.job(IMAGE)
     engine.step(1100)
-    assert (posts(engine), engine.attempts(waiting)) == (2, [])
+    assert (len(engine.posts()), engine.attempts(waiting)) == (2, [])
     record = RefusalRecord.objects.get()
     assert (record.refusals, record.probe) == (2, "")
     assert record.last_refused_attempt == Attempt.objects.get(job=probe).public_id
@@ -150,7 +146,7 @@ def test_asked_for_three_days_the_provider_refuses_four_times(engine: Engine) ->
         wait_until(engine, NOW + timedelta(hours=hour, seconds=1))
         engine.job(IMAGE)
         engine.drain()
-        seen.append(posts(engine))
+        seen.append(len(engine.posts()))
     assert seen[-1] == 4
     assert seen[4:] == [4] * len(seen[4:])
     record = RefusalRecord.objects.get()
@@ -176,7 +172,7 @@ def test_fifty_moderation_refusals_in_every_dress_change_no_health(engine: Engin
     jobs = [engine.job(IMAGE, prompt=f"lighthouse {number}") for number in range(50)]
     engine.finish(*jobs)
     assert {(job.state, job.error_code) for job in jobs} == {("failed", "content_refused")}
-    assert posts(engine) == 50
+    assert len(engine.posts()) == 50
     assert not HealthEvent.objects.exists()
     for rows in (ChannelHealth, SupplyHealth):
         assert not rows.objects.exclude(state="healthy").exists()
@@ -193,7 +189,7 @@ def test_a_model_that_closes_on_a_refusal_answers_for_its_providers(engine: Engi
     assert (answer.status_code, answer.json()["code"]) == (422, "content_refused")
     assert "It may be submitted again at 2026-11-30T12:15:" in answer.json()["detail"]
     assert answer["Retry-After"].startswith("Mon, 30 Nov 2026 12:15:")
-    assert (posts(engine), balance_of(engine)) == (1, balance)
+    assert (len(engine.posts()), balance_of(engine)) == (1, balance)
     wait_until(engine, NOW + timedelta(minutes=16))
     assert engine.submit(IMAGE, key="k1", prompt="another").status_code == 201, "a refusal binds no key"
     probe = engine.job(IMAGE)

@@ -11,7 +11,7 @@ from dispatch.views import probe as door
 from health.models import HealthEvent, SupplyHealth
 from health.services.replay_recorded import replay_recorded
 from tests.console import SignIn
-from tests.dispatch.test_half_open import circuit, fail, jobs_of, long_runs, only_supply, posts
+from tests.dispatch.test_half_open import circuit, fail, jobs_of, long_runs, only_supply
 from tests.engine import Engine
 
 PAGE = "/console/channels/ark-beijing/probe/"
@@ -37,7 +37,7 @@ def test_a_forced_probe_lets_one_attempt_through_and_no_second_beside_it(engine:
     fail(engine, supply, times=5)
     jobs_of(engine, 20)
     engine.step(2)
-    assert (circuit(supply), posts(engine)) == (("circuit_open", 0, 1), 0)
+    assert (circuit(supply), len(engine.posts())) == (("circuit_open", 0, 1), 0)
     assert 'id="to-probe"' in li.get("/console/channels/ark-beijing/").content.decode()
     page = li.get(PAGE)
     assert [each.key for each in page.context["circuits"]] == [WHICH]
@@ -46,10 +46,10 @@ def test_a_forced_probe_lets_one_attempt_through_and_no_second_beside_it(engine:
     assert circuit(supply) == ("probing", 0, 1)
     for _ in range(5):
         engine.step(1)
-    assert posts(engine) == 1, "one probe for twenty jobs"
+    assert len(engine.posts()) == 1, "one probe for twenty jobs"
     assert posted(li).status_code == 409, "it is being probed: a second one changes nothing"
     engine.step(1)
-    assert posts(engine) == 1
+    assert len(engine.posts()) == 1
     event = HealthEvent.objects.filter(subject="supply", cause="probed_by_operator").get()
     assert (event.actor, event.reason) == ("li.m", "the provider says it is well")
     entry = AuditEntry.objects.get(action="probe supply health")
