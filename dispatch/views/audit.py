@@ -9,6 +9,7 @@ from django.urls import reverse
 from django.utils import timezone
 from django.views.decorators.http import require_safe
 
+from billing.models import ApiKey
 from catalog.models import AuditEntry, Channel, PublicModel, Supply
 from dispatch.models import Attempt
 from dispatch.queries import audit_list, cuts
@@ -148,4 +149,17 @@ def _attempt(public_id: str) -> str:
     return f"{reverse('job', args=[job])}#{public_id}" if job else ""
 
 
-_BY_ROW: Final = {"model": _model, "supply": _supply, "channel": _channel, "attempt": _attempt}
+def _api_key(public_id: str) -> str:
+    customer = (
+        ApiKey.objects.filter(public_id=public_id).values_list("customer__public_id", flat=True).first()
+    )
+    return f"{reverse('customer', args=[customer])}#{public_id}" if customer else ""
+
+
+_BY_ROW: Final = {
+    "api_key": _api_key,
+    "model": _model,
+    "supply": _supply,
+    "channel": _channel,
+    "attempt": _attempt,
+}

@@ -19,10 +19,11 @@ from catalog.audit import Actor, Change, record
 from catalog.models import AuditEntry
 from dispatch.queries.hour import hour_of_steps
 from dispatch.queries.search import find
+from dispatch.views.audit import address_of
 from dispatch.views.help import TERMS
 from tests.console import SignIn
 from tests.engine import Engine
-from tests.factories import ChannelFactory, CustomerFactory, SupplyFactory, UserFactory
+from tests.factories import ApiKeyFactory, ChannelFactory, CustomerFactory, SupplyFactory, UserFactory
 from tests.money_world import MoneyWorld, make_money_world
 
 AUDIT = "/console/audit/"
@@ -107,6 +108,16 @@ def test_an_entry_names_its_subject_where_it_is_known_in_as_many_questions(db: N
     assert "<strong>osprey-main</strong>" in viewer.get(f"{AUDIT}{entry.pk}/").content.decode()
     beat = viewer.get(AUDIT, headers={"HX-Request": "true", "Console-Rows": str(entry.pk)}).content.decode()
     assert "osprey-main" in beat
+
+
+def test_an_entry_leads_to_what_it_is_about(db: None) -> None:
+    key = ApiKeyFactory()
+    assert address_of(f"api_key:{key.public_id}") == (
+        f"/console/customers/{key.customer.public_id}/#{key.public_id}"
+    )
+    assert address_of("group:grp_1") == address_of("capacity_group:grp_1") == "/console/capacity/"
+    assert address_of("health_policy:hpo_1") == SETTINGS
+    assert address_of("api_key:key_gone") == address_of("address:/console/") == ""
 
 
 def test_l4_new_entries_are_told_and_move_nothing(db: None, viewer: Client) -> None:
