@@ -1,69 +1,22 @@
 """Failures that users of such systems reported (S…), and faults that a day in production brings: each ends
 well here. The simulator's own log says what the provider saw."""
 
-import time
-from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
-from copy import copy
 from dataclasses import replace
 from datetime import timedelta
 from typing import Any
 
 import pytest
-from django.db import connection, transaction
-from django_q.models import OrmQ
 
-from billing.models import CreditEntry, ProviderUsageEntry
+from billing.models import ProviderUsageEntry
 from catalog.models import Channel, PublicModel
-from dispatch import capacity, tasks
-from dispatch.departures import Departure, depart
+from dispatch import tasks
 from dispatch.lifecycle import AttemptState
 from dispatch.models import Attempt, CapacityLease, Job, ProviderEvent, ProviderJob, SelectionRound
-from dispatch.sending import Sender
-from dispatch.services import (
-    cancel,
-    dispatch_scan,
-    follow,
-    look_at_job,
-    look_at_lots,
-    reconcile,
-    record_submission,
-    submit,
-)
-from dispatch.services.record_poll import record_poll
+from dispatch.services import dispatch_scan, look_at_job, look_at_lots, submit
 from health.models import Alert
-from tests.engine import VIDEO, Engine
+from tests.engine import Engine
 
 A = AttemptState
-
-
-def lose_credential(slug: str) -> None:
-    """The sealed secret of another row does not open here, as after a lost master key."""
-    other = Channel.objects.exclude(slug=slug).exclude(credential="").values_list("credential", flat=True)[0]
-    Channel.objects.filter(slug=slug).update(credential=other)
-
-
-def test_an_answer_that_comes_after_its_lease_ran_out_is_still_believed(
-    engine: Engine, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """S01: the reconciler took the attempt for lost while its worker still read the provider's answer."""
-    posting = submit._posting
-
-    def posting_slowly(*given: Any) -> Any:
-        post = posting(*given)
-
-        def posted(ask: Callable[[], None]) -> Any:
-            outcome = post(ask)
-            engine.step(70)
-            return outcome
-
-        return posted
-
-    monkeypatch.setattr(submit, "_posting", posting_slowly)
-    job = engine.job()
-    engine.finish(job)
-    assert engine.attempts(job) == [A.SUCCEEDED]
-    assert len(engine.posts()) == 1
 
 
 def test_a_task_found_under_the_id_of_another_job_is_not_adopted_and_the_search_ends(engine: Engine) -> None:
@@ -78,52 +31,6 @@ def test_a_task_found_under_the_id_of_another_job_is_not_adopted_and_the_search_
     engine.run(2_400, step_s=60)
     assert engine.attempts(job) == [A.ABANDONED]
     assert engine.reload(job).error_code == "submission_unknown"
-
-
-def test_a_credential_that_does_not_open_stops_only_its_own_polls(engine: Engine) -> None:
-    """Fault 54: the channel is unavailable; the jobs of others go on."""
-    first = engine.job()
-    engine.drain()
-    Channel.objects.filter(slug="ark-beijing").update(state="disabled")
-    second = engine.job()
-    engine.drain()
-    lose_credential("ark-beijing")
-    engine.finish(second)
-    assert second.state == "succeeded"
-    engine.run(9_000, step_s=300)
-    assert engine.attempts(first) == [A.ABANDONED]
-
-
-def test_a_credential_that_does_not_open_is_proved_unsent_and_switches_at_once(engine: Engine) -> None:
-    lose_credential("ark-beijing")
-    job = engine.job()
-    engine.finish(job, within_s=30)
-    assert engine.attempts(job) == [A.FAILED, A.SUCCEEDED]
-    assert Attempt.objects.get(job=job, number=1).error_code == "auth"
-
-
-def test_a_credential_that_does_not_open_does_not_keep_an_uncertain_submission_for_ever(
-    engine: Engine,
-) -> None:
-    """S15: no job stays open without an end in sight."""
-    engine.script("submit", answer="drop_after_acceptance")
-    job = engine.job()
-    engine.drain()
-    lose_credential("ark-beijing")
-    engine.run(2_400, step_s=120)
-    assert engine.attempts(job) == [A.ABANDONED]
-    assert engine.reload(job).error_code == "submission_unknown"
-
-
-def test_a_credential_that_does_not_open_does_not_keep_a_lost_output_for_ever(engine: Engine) -> None:
-    engine.script("submit", output="missing")
-    job = engine.job()
-    while engine.attempts(job) != [A.FETCHING]:
-        engine.step(2)
-    engine.run(30)
-    lose_credential("ark-beijing")
-    engine.run(22_000, step_s=1_000)
-    assert (engine.reload(job).state, job.error_code) == ("failed", "output_lost")
 
 
 def test_a_job_that_nobody_else_can_serve_ends_with_the_error_of_its_attempt_at_once(engine: Engine) -> None:
@@ -209,27 +116,6 @@ def test_a_cancellation_that_the_provider_did_not_hear_is_asked_for_again(engine
     assert (job.state, job.charged_micros) == ("cancelled", 0)
     outcomes = ProviderEvent.objects.filter(kind="cancel").order_by("id").values_list("outcome", flat=True)
     assert list(outcomes) == ["failed", "requested"]
-
-
-def test_a_lease_that_can_not_be_reconciled_stops_no_other(
-    engine: Engine, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    first, second = engine.job(VIDEO), engine.job(VIDEO)
-    dispatch_scan.scan(engine.now)
-    poisoned = CapacityLease.objects.get(attempt__job=first)
-    look = reconcile._reconcile_lease
-
-    def fails_for_one(lease: CapacityLease, now: Any) -> str:
-        if lease.pk == poisoned.pk:
-            raise ZeroDivisionError
-        return look(lease, now)
-
-    monkeypatch.setattr(reconcile, "_reconcile_lease", fails_for_one)
-    engine.now += capacity.LEASE_TTL * 2
-    reconcile.reconcile(engine.now)
-    assert CapacityLease.objects.get(attempt__job=second).expires_at > engine.now
-    monkeypatch.undo()
-    assert reconcile.reconcile(engine.now)["rung_again"] == 1
 
 
 def test_a_degraded_result_costs_the_lesser_price_of_its_admission(engine: Engine) -> None:
@@ -334,86 +220,6 @@ def test_a_success_without_an_output_ends_at_once_and_costs_nothing(engine: Engi
     assert engine.balance() == 1_000_000_000
 
 
-def test_a_job_whose_worker_died_after_acceptance_goes_on_by_itself(
-    engine: Engine, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """S15, faults 3 and 4: killed before the answer was stored; found, adopted and billed once."""
-    job = engine.job()
-    dispatch_scan.scan(engine.now)
-    attempt = Attempt.objects.get(job=job)
-    with monkeypatch.context() as killed:
-        killed.setattr(record_submission, "record_submission", lambda *_: None)
-        submit.submit([attempt.pk], lambda: engine.now)
-    OrmQ.objects.all().delete()
-    engine.finish(job)
-    assert engine.attempts(job) == [A.SUCCEEDED]
-    assert list(engine.accepted().values()) == [1]
-    assert ProviderUsageEntry.objects.filter(kind="settled").count() == 1
-
-
-def test_a_worker_that_died_before_the_first_byte_is_proved_to_have_sent_nothing(
-    engine: Engine, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Fault 2."""
-    job = engine.job()
-    dispatch_scan.scan(engine.now)
-    submit._claim([Attempt.objects.get(job=job).pk], engine.now)
-    OrmQ.objects.all().delete()
-    engine.finish(job)
-    assert engine.attempts(job) == [A.FAILED, A.SUCCEEDED]
-    assert Attempt.objects.get(job=job, number=1).error_code == "not_created"
-    assert len(engine.posts()) == 1
-
-
-def test_a_worker_that_slept_past_its_lease_sends_nothing(engine: Engine) -> None:
-    """Fault 7: the look before the first byte finds that the attempt was taken from it."""
-    job = engine.job()
-    dispatch_scan.scan(engine.now)
-    [attempt] = submit._claim([Attempt.objects.get(job=job).pk], engine.now)
-    engine.now += timedelta(seconds=70)
-    reconcile.reconcile(engine.now)
-    leaving = Departure(attempt, submit._posting(attempt, engine.now, None))
-    with Sender() as sender:
-        [ended] = depart([leaving], lambda asking: submit._allow(asking, sender, engine.now))
-    record_submission.record_submissions(ended, engine.now)
-    assert len(engine.posts()) == 0
-    assert engine.attempts(job) == [A.FAILED]
-    engine.finish(job)
-    assert len(engine.posts()) == 1
-
-
-def test_one_end_told_many_times_is_settled_once(engine: Engine) -> None:
-    """S20, fault 34: polls that overlap."""
-    job = engine.job()
-    engine.drain()
-    engine.now += timedelta(seconds=20)
-    with_all = Attempt.objects.select_related("channel", "supply", "provider_job", "job", "policy")
-    attempt = with_all.get(job=job)
-    result = follow._ask(follow.access_to(attempt.channel), attempt.provider_job.provider_job_id)
-    with ThreadPoolExecutor(8) as pool:
-        list(pool.map(_closing(lambda _: record_poll(copy(attempt), result, engine.now)), range(20)))
-    engine.finish(job)
-    assert ProviderUsageEntry.objects.filter(kind="settled").count() == 1
-    assert CreditEntry.objects.filter(job=job.public_id, kind="charge").count() == 1
-    assert engine.balance() == 1_000_000_000 - job.charged_micros
-
-
-def test_a_submission_and_a_cancellation_lock_in_one_order(engine: Engine) -> None:
-    """Fault 13: while a cancellation holds the job, a submission that waits for it holds no lease."""
-    job = engine.job()
-    dispatch_scan.scan(engine.now)
-    attempt = Attempt.objects.get(job=job)
-    with ThreadPoolExecutor(1) as pool:
-        with transaction.atomic():
-            Job.objects.select_for_update().get(pk=job.pk)
-            waiting = pool.submit(_closing(lambda _: submit._claim([attempt.pk], engine.now)), None)
-            _until_somebody_waits()
-            CapacityLease.objects.select_for_update(nowait=True).get(attempt=attempt)
-            cancel.cancel(job.pk, engine.now)
-        assert waiting.result() == []
-    assert engine.attempts(job) == [A.CANCELLED]
-
-
 def test_a_submission_that_was_given_up_is_looked_for_a_day_and_never_adopted_late(engine: Engine) -> None:
     """S12: what is discovered late is kept and its worst cost stands; the customer's job stays ended."""
     engine.script("list", answer="not_json")
@@ -436,26 +242,3 @@ def test_a_submission_that_was_given_up_is_looked_for_a_day_and_never_adopted_la
     assert ProviderUsageEntry.objects.filter(kind="settled", platform_loss=True).count() == 2
     assert engine.balance() == 1_000_000_000
     assert len(engine.posts()) == 2
-
-
-def _closing(work: Callable[[Any], Any]) -> Callable[[Any], Any]:
-    """Threads have a connection of their own, which ends with the work."""
-
-    def closed(given: Any) -> Any:
-        try:
-            return work(given)
-        finally:
-            connection.close()
-
-    return closed
-
-
-def _until_somebody_waits() -> None:
-    asked = "SELECT EXISTS (SELECT FROM pg_locks WHERE NOT granted)"
-    deadline = time.monotonic() + 20
-    with connection.cursor() as cursor:
-        while time.monotonic() < deadline:
-            cursor.execute(asked)
-            if cursor.fetchone()[0]:
-                return
-    raise AssertionError("nobody waits for a lock")
