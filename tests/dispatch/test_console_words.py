@@ -15,7 +15,14 @@ from django.utils import translation
 
 from billing.models import CreditEntry, ProviderUsageEntry
 from catalog.models import DegradationMode, Lifecycle, Modality, Tier
-from catalog.providers.types import AssetWay, CallbackSignature, CancelSupport, Recovery
+from catalog.providers.types import (
+    AssetWay,
+    CallbackSignature,
+    CancelOutcome,
+    CancelSupport,
+    Recovery,
+    Status,
+)
 from dispatch import gates
 from dispatch.drafting import fields, notices, reading
 from dispatch.lifecycle import AttemptState, JobState
@@ -25,6 +32,7 @@ from dispatch.routing import counterfactual, explain, reasons
 from dispatch.views import model_sentences, model_words, vocabulary
 from dispatch.views.sentences import EXPLANATION
 from health.alerts import SEVERITIES
+from health.circuit import Kind
 from health.models import STATES, AlertDelivery
 
 ROOT = Path(settings.BASE_DIR)
@@ -55,6 +63,8 @@ FAMILIES: dict[str, Iterable[object]] = {
     "CALLBACK_SIGNATURES": get_args(CallbackSignature.__value__),
     "ASSET_WAYS": get_args(AssetWay.__value__),
     "TIER_TITLES": Tier.values,
+    "EVENT_OUTCOMES": [*get_args(Status.__value__), *get_args(CancelOutcome.__value__)],
+    "EVIDENCE": list(Kind),
 }
 
 

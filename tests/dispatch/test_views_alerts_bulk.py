@@ -65,6 +65,12 @@ def test_a7_a_critical_alert_can_not_be_ticked_and_is_refused_with_all_the_other
     assert not AuditEntry.objects.exists()
 
 
+def test_where_nothing_matches_there_is_nothing_to_press(operator: Client) -> None:
+    text = operator.get(f"{MATCHING}?severity=warning").content.decode()
+    assert "No alert fires that nobody is on." in text
+    assert 'id="confirm"' not in text
+
+
 def test_g15_all_that_match_states_filter_and_count_however_often_it_is_loaded(operator: Client) -> None:
     warnings(3)
     warnings(2, code="latency_over_baseline")

@@ -90,7 +90,9 @@ def test_a_request_that_the_door_would_refuse_is_refused_with_its_field(
     text = simulated(viewer, status=422, duration_s="99").content.decode()
     assert "<title>Error: vid-hd-5s, Simulator" in text
     assert 'href="#r-duration_s"' in text
-    assert "Give a whole number" in simulated(viewer, status=422, duration_s="long").content.decode()
+    for typed in ("long", "500"):
+        text = simulated(viewer, status=422, duration_s=typed).content.decode()
+        assert f"Give a whole number from 0 to 100. You entered {typed}." in text
 
 
 def test_prices_of_another_time_are_those_that_will_be_in_force(viewer: Client, world: ModelsWorld) -> None:

@@ -154,8 +154,11 @@ EVIDENCE: Final[Words] = {  # pieces of evidence about health: what happened
     "failure": _("a failure"),
     "none": _("an end that says nothing of health"),
     "tick": _("time that passed"),
+    "probe": _("a person's word: probe now"),
+    "check_failed": _("the account check failed"),
     "disable": _("a person's word: disable"),
     "enable": _("a person's word: enable"),
+    "enable_healthy": _("a person's word: enable as healthy"),
 }
 SETTINGS: Final[Words] = {  # of a normalized request
     "mode": _("Mode"),
