@@ -188,8 +188,6 @@ class Floor:
         self._credit("release", jobs)
         self._do(_JOB_MOVED.format("failed", "finished_at = now(), error_code = 'invalid_request'"), jobs)
 
-    # --- rows ------------------------------------------------------------------------------------------
-
     def _event(self, number: int, jobs: list[int]) -> None:
         which = f"""copied.id = (SELECT id FROM dispatch_providerevent WHERE attempt_id = %(attempt)s
                     ORDER BY id OFFSET {number} LIMIT 1)"""  # noqa: S608

@@ -76,9 +76,6 @@ def counts() -> dict[str, int]:
     return {table.__name__: table.objects.count() for table in tables}
 
 
-# --- the whole document ----------------------------------------------------------------------------------
-
-
 def test_the_demo_catalogue_serves_after_one_import() -> None:
     imported()
     assert set(PublicModel.objects.filter(enabled=True, published=True).values_list("slug", flat=True)) == {
@@ -119,9 +116,6 @@ def test_the_export_holds_no_secret() -> None:
     text = json.dumps(stored_entries(LATER)) + json.dumps(list(AuditEntry.objects.values("before", "after")))
     assert "secret-0001" not in text
     assert "FRAMEYARD_DEMO_ARK_BEIJING_KEY" in text
-
-
-# --- all or nothing --------------------------------------------------------------------------------------
 
 
 def test_a_catalogue_that_changed_since_it_was_looked_at_is_not_overwritten() -> None:
@@ -171,9 +165,6 @@ def test_what_can_never_change_is_refused_with_its_path(old: str, new: str, path
     with pytest.raises(InvalidCatalogue) as caught:
         imported(changed((old, new)), now=LATER)
     assert [each.path for each in caught.value.problems] == [path]
-
-
-# --- versions --------------------------------------------------------------------------------------------
 
 
 def test_a_changed_price_is_a_new_version_and_the_old_one_ends_where_it_begins() -> None:
@@ -235,9 +226,6 @@ def test_two_changes_at_one_instant_are_refused() -> None:
         imported(changed(('rate: "0.14"', 'rate: "0.15"')), now=NOW)
 
 
-# --- publication -----------------------------------------------------------------------------------------
-
-
 def test_a_changed_model_is_unpublished_until_somebody_publishes_it() -> None:
     silent = DEMO.replace("    publish: true\n", "")
     imported()
@@ -262,9 +250,6 @@ def test_each_saved_model_leaves_a_revision_that_says_everything() -> None:
     assert document["policy"]["order"] == "stable_first"
     assert document["rules"]["933-to-900"]["drop_inputs"] == ["reference_videos", "reference_audios"]
     assert [binding["tier"] for binding in document["model"]["bindings"]] == ["exact", "fallback", "degraded"]
-
-
-# --- channels, groups, credentials -----------------------------------------------------------------------
 
 
 def test_credentials_are_sealed_and_shown_by_their_last_four_characters() -> None:
@@ -311,9 +296,6 @@ def test_an_operators_limit_survives_an_import_that_does_not_name_it() -> None:
     CapacityGroup.objects.filter(account="demo-beijing").update(capacity=3)
     assert imported(now=LATER).changes == []
     assert CapacityGroup.objects.get(account="demo-beijing").capacity == 3
-
-
-# --- the command -----------------------------------------------------------------------------------------
 
 
 @pytest.fixture

@@ -36,9 +36,6 @@ def customers(jobs: list[Job]) -> list[int]:
     return [job.customer_id for job in jobs]
 
 
-# --- slots ---------------------------------------------------------------------------------------------
-
-
 def test_twenty_jobs_on_five_eight_and_three_free_slots_start_exactly_sixteen(yard: Yard) -> None:
     """The example that must hold: four wait, and start within one scan of a release."""
     model, key = yard.model(5, 8, 3), yard.tenant()
@@ -78,9 +75,6 @@ def test_what_waits_costs_one_look_and_one_round_however_many_wait(yard: Yard) -
     few = statements()
     yard.jobs(30, yard.tenant(), model)
     assert statements() == few
-
-
-# --- tenants -------------------------------------------------------------------------------------------
 
 
 def test_one_job_of_a_tenant_begins_within_one_completion_of_another_ones_thousand(yard: Yard) -> None:
@@ -162,9 +156,6 @@ def test_a_tenant_at_its_own_limit_is_passed_by_with_that_as_the_reason(yard: Ya
     assert (row.held_back, row.held_back_at) == ("", None)
 
 
-# --- inside a tenant -----------------------------------------------------------------------------------
-
-
 def test_inside_a_tenant_end_users_take_turns_and_projects_have_priorities(yard: Yard) -> None:
     model, key = yard.model(1), yard.tenant(project_priorities={"launch": 5, "chore": -5})
     made = {
@@ -197,9 +188,6 @@ def test_a_job_that_waited_for_the_whole_range_of_priorities_is_passed_by_nobody
     assert [job.pk for job in yard.scan()] == [old.pk]
 
 
-# --- admission -----------------------------------------------------------------------------------------
-
-
 def test_the_count_of_what_waits_is_kept_by_everything_that_ends_a_wait(yard: Yard) -> None:
     model, key = yard.model(2), yard.tenant()
     jobs = yard.jobs(6, key, model)
@@ -223,9 +211,6 @@ def test_a_count_that_drifted_is_corrected_told_and_audited(yard: Yard) -> None:
     TenantQueue.objects.update(waiting=1)
     keep_house(yard.now)
     assert Line.objects.get().waiting == TenantQueue.objects.get().waiting == 3
-
-
-# --- what concerns one job alone -----------------------------------------------------------------------
 
 
 def test_a_revoked_key_ends_what_waits_under_it(yard: Yard) -> None:

@@ -108,8 +108,6 @@ class Leases(RuleBasedStateMachine):
             transaction.set_rollback(True)
             self.whole.__exit__(None, None, None)
 
-    # --- the scan, and operators ---------------------------------------------------------------------
-
     @rule(jobs=st.integers(1, 4))
     def jobs_come_and_are_placed(self, jobs: int) -> None:
         JobFactory.create_batch(
@@ -138,8 +136,6 @@ class Leases(RuleBasedStateMachine):
                 concurrency=slots
             )
         bump_revision()
-
-    # --- workers and providers: what an attempt can do next, by its state ------------------------------
 
     @rule(fates=st.lists(st.tuples(ANY, ANY), min_size=2, max_size=5))
     def attempts_go_on(self, fates: list[tuple[int, int]]) -> None:
@@ -198,8 +194,6 @@ class Leases(RuleBasedStateMachine):
             self.freed(attempt)
         else:
             assert state in ("submission_uncertain", "abandoned")
-
-    # --- time, and the reconciler --------------------------------------------------------------------
 
     @rule(seconds=st.sampled_from([1, 20, 61, 400, 2_000]))
     def time_passes(self, seconds: int) -> None:
@@ -270,8 +264,6 @@ class Leases(RuleBasedStateMachine):
         assert CapacityLease.objects.get(attempt=attempt).outcome == "completed"
         self.freed(attempt)
 
-    # --- what must hold ------------------------------------------------------------------------------
-
     @invariant()
     def leases_and_counts_are_as_the_model_says(self) -> None:
         if not hasattr(self, "whole"):
@@ -287,8 +279,6 @@ class Leases(RuleBasedStateMachine):
             stored[(row.kind, row.subject_id), UNKNOWN] = row.unknown
         assert +stored == expected
         assert recount(self.now) == []
-
-    # --- short words ---------------------------------------------------------------------------------
 
     def freed(self, attempt: Attempt) -> None:
         del self.holds[attempt.pk]

@@ -104,9 +104,6 @@ def test_a_forecast_that_was_lost_is_asked_for_again(engine: Engine) -> None:
     assert Forecast.read(watch.forecast or {}) == Forecast(currency="USD")
 
 
-# ---- in the console
-
-
 @pytest.fixture
 def publisher(engine: Engine, sign_in: SignIn, monkeypatch: pytest.MonkeyPatch) -> Client:
     monkeypatch.setattr("django.utils.timezone.now", lambda: engine.now)

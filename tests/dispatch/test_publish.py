@@ -76,9 +76,6 @@ def shut(result: Published | GateReport) -> list[int]:
     return [gate.number for gate in result.gates if not gate.passed]
 
 
-# --- saving ----------------------------------------------------------------------------------------------
-
-
 def test_a_new_model_is_saved_closed_with_its_first_revision(facts: ModelFacts) -> None:
     model = saved(facts)
     assert (model.enabled, model.published, model.revision) == (False, False, 1)
@@ -184,9 +181,6 @@ def test_of_two_operators_who_save_at_once_one_is_told(facts: ModelFacts) -> Non
     assert len(told) == 1
     assert model.revision == 2
     assert model.display_name not in told
-
-
-# --- publishing ------------------------------------------------------------------------------------------
 
 
 def test_a_model_that_passes_serves_at_its_revision(facts: ModelFacts) -> None:
@@ -301,9 +295,6 @@ def test_a_rule_that_loses_its_verification_withdraws_its_models(facts: ModelFac
     rule = rule_facts(DegradationRule.objects.get())
     save_rule(replace(rule, verified=False, published=False), actor=ALICE, now=LATER)
     assert not PublicModel.objects.get().published
-
-
-# --- earlier revisions -----------------------------------------------------------------------------------
 
 
 def test_an_earlier_revision_comes_back_whole_with_its_policy_version(facts: ModelFacts) -> None:

@@ -120,9 +120,6 @@ def queries(engine: Engine) -> int:
     return len(captured)
 
 
-# --- why not ---------------------------------------------------------------------------------------------
-
-
 def lost(engine: Engine) -> Attempt:
     """Priorities 500 at Beijing and 100 at Singapore decided for Beijing."""
     (job,) = recorded(engine, 1, {**VIDEO, "model": "seedance-1.0-pro"})

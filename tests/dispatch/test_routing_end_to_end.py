@@ -90,9 +90,6 @@ def saved(engine: Engine, slug: str, **changes: Any) -> PublicModel:
     return save_model(facts, expected_revision=model.revision, actor=ALICE, now=engine.now)
 
 
-# --- 933 → 900 -------------------------------------------------------------------------------------------
-
-
 def test_a_933_request_without_933_supplies_is_delivered_as_900_and_says_so_everywhere(
     engine: Engine,
 ) -> None:
@@ -165,9 +162,6 @@ def test_a_strict_request_on_the_same_system_waits_and_then_ends_honestly(engine
     assert len(rounds_of(job)) == 1, "a look that finds the same again is not stored again"
 
 
-# --- money -----------------------------------------------------------------------------------------------
-
-
 def dear_fallback(engine: Engine, per_second: str) -> None:
     """The only supply that is left asks so much."""
     engine.now += timedelta(seconds=60)
@@ -212,9 +206,6 @@ def test_the_override_never_lifts_the_absolute_ceiling(engine: Engine) -> None:
     assert not Alert.objects.filter(code="emergency_override").exists()
 
 
-# --- images ----------------------------------------------------------------------------------------------
-
-
 def test_nothing_of_an_image_job_speaks_of_real_persons(engine: Engine) -> None:
     job = engine.job(IMAGE)
     engine.finish(job)
@@ -230,9 +221,6 @@ def test_nothing_of_an_image_job_speaks_of_real_persons(engine: Engine) -> None:
     ]
     for text in said:
         assert "person" not in text.lower(), text
-
-
-# --- rounds ----------------------------------------------------------------------------------------------
 
 
 def test_the_second_round_of_a_job_leaves_out_what_the_first_has_tried(engine: Engine) -> None:
@@ -277,9 +265,6 @@ def test_rounds_of_every_kind_are_stored(engine: Engine) -> None:
         snapshot["evidence"]["shadow"]["name"] for snapshot in snapshots if "shadow" in snapshot["evidence"]
     ]
     assert "weighted" in shadows
-
-
-# --- the catalogue in force ------------------------------------------------------------------------------
 
 
 def test_queued_jobs_wait_for_a_model_that_is_being_changed_and_follow_its_new_priorities(

@@ -39,9 +39,6 @@ def text_of(client: Client, address: str) -> str:
     return " ".join(response.content.decode().split())
 
 
-# ---- models
-
-
 def test_the_share_that_each_binding_was_given_stands_in_the_table_and_adds_up(li: Client) -> None:
     page = text_of(li, MODEL)
     shares = dict(re.findall(r'<span data-share="([^"]+)">([\d.]+) %</span>', page))
@@ -105,9 +102,6 @@ def test_g17_without_its_figures_the_page_of_a_model_stands(li: Client) -> None:
     assert 'id="retry-costs"' in text_of(li, COSTS)
 
 
-# ---- capacity
-
-
 def test_capacity_tells_the_peak_of_the_day_and_when_it_is_full(li: Client, world: OperationsWorld) -> None:
     page = text_of(li, "/console/capacity/")
     supply = page.split('id="capacity-row-kestrel-hd"')[1].split("</tr>")[0]
@@ -152,9 +146,6 @@ def test_g17_without_the_peaks_the_slots_are_shown_all_the_same(li: Client) -> N
     page = text_of(li, "/console/capacity/")
     assert 'id="retry-fullness"' in page
     assert 'class="slot-bar"' in page
-
-
-# ---- supplies
 
 
 def test_declared_and_seen_stand_side_by_side_and_are_never_blended(

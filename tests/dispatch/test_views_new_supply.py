@@ -209,8 +209,6 @@ def test_an_operator_without_the_role_for_prices_adds_it_without_one(engine: Eng
     assert (tried.status_code, tried.context["unready"].code) == (422, "no_price")
 
 
-# ---- the call that tries it
-
 TRY = "/console/supplies/beijing-seedance-2-0/try/"
 ASKED = "try=1&mode=text_to_video&prompt=a+boat&duration_s=4&resolution=480p&aspect_ratio=16:9"
 

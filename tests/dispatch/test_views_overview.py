@@ -48,9 +48,6 @@ def take_away(table: str) -> None:
         cursor.execute(f"ALTER TABLE {table} RENAME TO taken_away")
 
 
-# ---- G17
-
-
 @pytest.mark.parametrize(
     ("table", "address", "panel", "others"),
     [
@@ -98,9 +95,6 @@ def test_g17_a_part_comes_back_with_the_next_beat(li: Client) -> None:
     assert FAILED not in text_of(li, **{"HX-Request": "true"})
 
 
-# ---- what needs a person
-
-
 def test_what_needs_a_person_stands_oldest_first_and_leads_to_its_place(li: Client) -> None:
     now = timezone.now()
     AlertFactory(opened_at=now - timedelta(hours=2))
@@ -131,9 +125,6 @@ def test_when_nothing_needs_a_person_the_last_incident_is_told(sign_in: SignIn, 
     assert "Nothing. No critical alert is open" in page
     assert f'id="last-incident" href="/console/alerts/{alert.public_id}/"' in page
     Alert.objects.all().delete()
-
-
-# ---- the verdict
 
 
 def test_the_verdict_is_the_one_of_dispatch_and_names_what_needs_a_person(li: Client) -> None:
@@ -183,9 +174,6 @@ def test_c4_a_channel_in_maintenance_says_who_until_when_and_why(li: Client, wor
     assert "Maintenance by wang.l until" in row
     assert f"<q>{world.maintenance.reason}</q>" in row
     assert channels.count("Maintenance by") == 1
-
-
-# ---- charts
 
 
 def test_v7_each_chart_is_an_image_with_a_number_in_its_name_and_a_table_with_the_same_values(
@@ -241,9 +229,6 @@ def test_before_anything_was_counted_the_charts_say_so(sign_in: SignIn, db: None
     assert "Nothing was counted yet" in text_of(sign_in("viewer"), CHARTS)
 
 
-# ---- changes
-
-
 def test_what_changed_in_the_last_day_stands_on_one_line_of_time(li: Client) -> None:
     page = text_of(li, CHANGES)
     assert "publish model" in page
@@ -253,9 +238,6 @@ def test_what_changed_in_the_last_day_stands_on_one_line_of_time(li: Client) -> 
     times = re.findall(r'data-row="[^"]+"><time datetime="([^"]+)"', page)
     assert times == sorted(times, reverse=True)
     assert len(times) > 5
-
-
-# ---- speed
 
 
 def test_p1_p3_the_overview_asks_as_many_questions_for_much_as_for_little_and_counts_nothing_without_end(

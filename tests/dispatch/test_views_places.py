@@ -62,9 +62,6 @@ def start(client: Client, **changes: Any) -> Any:
     return client.post(START, {"confirm": confirm, **values, **changes})
 
 
-# ---- channels and their maintenance
-
-
 def test_c1_each_model_that_loses_its_last_supply_is_listed_and_has_to_be_ticked(
     li: Client, world: OperationsWorld
 ) -> None:
@@ -186,9 +183,6 @@ def test_g22_retired_channels_and_supplies_are_hidden_until_asked_for(li: Client
     assert "old-main" not in text_of(li, "/console/health/")
 
 
-# ---- health
-
-
 def test_the_board_is_worst_first_and_a_beat_keeps_the_order_on_the_screen(li: Client) -> None:
     rows = re.findall(r'data-row="([^"]+)"', text_of(li, "/console/health/"))
     assert rows[:2] == ["osprey-main", "heron-main"], "disabled, then open"
@@ -239,9 +233,6 @@ def test_events_are_filtered_and_the_three_empty_states_differ(sign_in: SignIn, 
     headers = {"HX-Request": "true", "Console-Rows": before.public_id}
     beat = li.get("/console/health/events/", headers=headers).content.decode()
     assert ("1 new event. Show" in beat) == (before != newest)
-
-
-# ---- capacity
 
 
 def test_c7_the_numbers_add_up_to_the_limit_in_text_and_in_the_bars_name(
@@ -299,9 +290,6 @@ def confirm_of_another(client: Client, address: str, row: Any) -> str:
     return confirm
 
 
-# ---- supplies
-
-
 def test_a_supply_is_disabled_with_a_reason_and_ticks_and_comes_back_by_probing(
     li: Client, world: OperationsWorld
 ) -> None:
@@ -323,9 +311,6 @@ def test_a_supply_tells_how_it_did_and_who_uses_it(li: Client, world: Operations
     assert "internal_retryable" in page
     assert "0.0424 USD a second" in page
     assert "used-vid-hd-5s-exact-a" in page
-
-
-# ---- all of them
 
 
 def test_p1_the_pages_cost_the_same_queries_whatever_runs(li: Client, world: OperationsWorld) -> None:

@@ -162,9 +162,6 @@ def test_without_any_the_desk_says_so_as_a_result(sign_in: SignIn, db: None) -> 
     assert "No attempt is uncertain" in sign_in("viewer").get("/console/uncertain/").content.decode()
 
 
-# ---- U3 through the whole engine
-
-
 def uncertain(engine: Engine) -> Attempt:
     rule = {"when": {"call": "submit"}, "times": 1, "do": {"answer": "drop_after_acceptance"}}
     engine.simulator.script({"rules": [rule]})

@@ -67,9 +67,6 @@ def assert_no_name_of_a_supplier(body: dict[str, Any]) -> None:
     assert "att_" not in text
 
 
-# ---- one job
-
-
 def test_a_job_that_just_came_waits_for_the_next_scan_and_says_its_deadline(engine: Engine) -> None:
     engine.step()
     job = engine.job(VIDEO)
@@ -212,9 +209,6 @@ def test_what_waits_for_no_supply_is_not_explained_but_has_its_two_clocks(engine
     assert "executing: not begun" not in told
 
 
-# ---- all of them
-
-
 def test_with_the_dispatcher_stopped_the_verdict_names_it_first_and_what_it_saw_last(engine: Engine) -> None:
     fill(engine)
     job = engine.job(VIDEO)
@@ -329,9 +323,6 @@ class RandomWorld:
     def _set_one_aside(self) -> None:
         if waiting := waiting_jobs():
             set_aside([self.dice.choice(waiting).pk], self.engine.now)
-
-
-# ---- in words
 
 
 def printed(*arguments: str) -> str:

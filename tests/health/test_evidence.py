@@ -43,9 +43,6 @@ def later(seconds: float) -> datetime:
     return NOW + timedelta(seconds=seconds)
 
 
-# ---- what counts
-
-
 def test_a_supply_opens_after_five_failures_in_a_row_and_tells_once() -> None:
     supply = SupplyFactory()
     fail(supply, times=5)
@@ -144,9 +141,6 @@ def test_the_failure_rate_of_a_supply_is_counted_over_the_stored_window() -> Non
     assert (event.to_state, event.cause) == ("circuit_open", Cause.FAILURE_RATE)
 
 
-# ---- recovery
-
-
 def test_a_circuit_is_probed_after_its_cooldown_and_comes_back_by_real_attempts_only() -> None:
     supply = SupplyFactory()
     fail(supply, times=5)
@@ -190,9 +184,6 @@ def test_a_reopening_counts_on_the_same_alert_and_a_later_outage_opens_a_new_one
     assert Alert.objects.unresolved().get().count == 1
 
 
-# ---- the operator
-
-
 def test_disabled_is_left_by_an_operator_only_and_both_ways_are_audited() -> None:
     supply = SupplyFactory()
     fail(supply, times=5)
@@ -229,9 +220,6 @@ def test_switching_to_where_it_is_does_nothing() -> None:
     assert AuditEntry.objects.count() == 1
 
 
-# ---- policies
-
-
 def test_parameters_of_a_supply_come_before_its_channels_and_those_before_the_installations() -> None:
     strict = SupplyFactory()
     lenient = SupplyFactory(channel=strict.channel)
@@ -254,9 +242,6 @@ def test_parameters_of_a_supply_come_before_its_channels_and_those_before_the_in
 def test_a_policy_with_an_unknown_parameter_is_refused() -> None:
     with pytest.raises(ParametersError, match="open_afer"):
         save_policy({"open_afer": 3}, OPERATOR, NOW)
-
-
-# ---- what is kept
 
 
 def test_an_event_keeps_the_evidence_the_count_the_epoch_and_the_parameters() -> None:
@@ -321,9 +306,6 @@ def test_the_usual_success_locks_one_row_and_writes_one(django_assert_num_querie
     usual = piece(supply)
     with django_assert_num_queries(4):  # policies, the channel, the supply's row locked, and written
         record_evidence([usual], NOW)
-
-
-# ---- many at once
 
 
 def _at_once(*works: Callable[[], object]) -> None:

@@ -67,9 +67,6 @@ def test_a_file_that_is_not_there_is_refused_in_words() -> None:
         replay("/nowhere/case.json")
 
 
-# ---- what is recorded
-
-
 @pytest.fixture
 def eventful(db: None) -> Supply:
     """A supply and a channel that went through everything."""

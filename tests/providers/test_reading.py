@@ -17,9 +17,6 @@ from tests.factories import NOW
 WINDOW = Window(NOW - timedelta(seconds=60), NOW + timedelta(seconds=60))
 
 
-# --- documents ---------------------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize(
     "body",
     [
@@ -99,9 +96,6 @@ def test_a_word_is_one_word_however_it_is_spelt(word: str) -> None:
     assert words(word) == "in_progress"
 
 
-# --- waiting -----------------------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize(
     ("written", "seconds"),
     [
@@ -123,9 +117,6 @@ def test_retry_after_is_seconds_or_a_date_counted_from_the_answers_own(
 ) -> None:
     headers = {"retry-after": written, "date": "Mon, 30 Nov 2026 12:00:00 GMT"}
     assert retry_after_s(Answer(429, headers, b"")) == seconds
-
-
-# --- what is kept ------------------------------------------------------------------------------------
 
 
 def test_prompts_secrets_and_signatures_are_not_kept() -> None:
@@ -168,9 +159,6 @@ def test_what_is_kept_is_bounded_and_can_be_stored() -> None:
     assert len(text) < 5_000
     assert "\\u0000" not in text
     assert "\\ud800" not in text
-
-
-# --- lists -------------------------------------------------------------------------------------------
 
 
 def rows(*references: str | None, at: datetime = NOW, step_s: float = -1) -> tuple[Row, ...]:

@@ -51,9 +51,6 @@ def changed(old: str, new: str, text: str = DEMO) -> str:
     return text.replace(old, new, 1)
 
 
-# --- reading YAML ----------------------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize(
     ("word", "value"),
     [
@@ -112,9 +109,6 @@ plain_values = st.recursive(
 @given(st.dictionaries(texts, plain_values, max_size=4))
 def test_whatever_is_written_is_read_back(value: dict[str, object]) -> None:
     assert read_source(as_yaml(value)).value == (value or {})
-
-
-# --- what is refused, and where --------------------------------------------------------------------------
 
 
 def test_the_demo_catalogue_is_valid() -> None:
@@ -302,9 +296,6 @@ def test_leaving_defaults_out_and_filling_them_in_are_inverses() -> None:
     assert read(shorter).entries == entries
 
 
-# --- made concrete for one installation ------------------------------------------------------------------
-
-
 def test_addresses_and_secrets_come_from_the_environment() -> None:
     resolved = resolve(read(DEMO), NOTHING, ENVIRONMENT, frozenset())
     assert resolved.entries["channels"]["ark-beijing"]["base_url"] == "http://127.0.0.1:9000/ark/api/v3"
@@ -361,9 +352,6 @@ def test_a_limit_for_no_channel_is_refused() -> None:
         + "\ncapacity_groups:\n  - {endpoint: https://ark.example.com, account: demo-beijing, capacity: 3}\n"
     )
     assert [path for path, _ in unresolved(text, ENVIRONMENT)] == ["capacity_groups[0]"]
-
-
-# --- differences -----------------------------------------------------------------------------------------
 
 
 def difference_of(old: str, new: str) -> list[str]:

@@ -68,9 +68,6 @@ def channel(**parameters: object) -> Timeline:
     return Timeline(Subject.CHANNEL, replace(DEFAULTS, **parameters))
 
 
-# ---- what opens a supply
-
-
 def test_a_supply_is_degraded_by_its_second_failure_in_a_row_and_opened_by_its_fifth() -> None:
     line = supply()
     states = [line.fail().state for _ in range(5)]
@@ -118,9 +115,6 @@ def test_a_failure_of_the_channel_is_none_of_the_supply() -> None:
     line = supply()
     line.fail(10, scope="channel", code="auth")
     assert line.circuit == Circuit(Subject.SUPPLY)
-
-
-# ---- what opens a channel
 
 
 @pytest.mark.parametrize("code", ["auth", "permission", "balance"])
@@ -173,9 +167,6 @@ def test_correlated_failures_seen_while_probing_open_the_channel_once_it_is_heal
     assert line.fail(scope="supply", code="overloaded", supply="b").state == State.CIRCUIT_OPEN
 
 
-# ---- what counts for nothing
-
-
 def test_content_and_request_errors_change_nothing_in_any_state() -> None:
     for line in (supply(), supply().fail(3), supply().fail(5), supply().fail(5).until_probing().win(3)):
         before = line.circuit
@@ -195,9 +186,6 @@ def test_results_that_arrive_while_the_circuit_is_open_change_nothing() -> None:
     before = line.circuit
     line.win(epoch=1).fail(epoch=1).win().fail()
     assert line.circuit == before
-
-
-# ---- recovery
 
 
 def test_a_circuit_waits_its_cooldown_from_the_failure_before_it_is_probed() -> None:
@@ -246,9 +234,6 @@ def test_a_failed_account_check_starts_the_same_cooldown_again_without_a_new_epo
     assert line.changes[-1].cause == Cause.ACCOUNT_CHECK_FAILED
 
 
-# ---- the operator
-
-
 def test_nothing_automatic_leaves_disabled() -> None:
     line = supply().fail(5).give(Kind.DISABLE)
     before = line.circuit
@@ -272,9 +257,6 @@ def test_enabling_what_is_not_disabled_changes_nothing() -> None:
     line = supply().fail(5)
     before = line.circuit
     assert line.give(Kind.ENABLE).give(Kind.ENABLE_HEALTHY).circuit == before
-
-
-# ---- capacity
 
 
 @pytest.mark.parametrize(

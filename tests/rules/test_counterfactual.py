@@ -194,9 +194,6 @@ def test_asking_changes_nothing_of_the_round() -> None:
     assert replace(inputs) == inputs
 
 
-# --- whatever is drawn: a change that is told, made in the document, makes the loser win --------------------
-
-
 def changed(document: dict[str, Any], loser: str, change: Change) -> dict[str, Any]:
     """The document as an operator would change it."""
     made = json.loads(json.dumps(document))

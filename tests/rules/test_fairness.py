@@ -36,9 +36,6 @@ def served(ring: Ring, jobs: int, cost_ms: int = JOB) -> list[int]:
     return order
 
 
-# --- one ring ------------------------------------------------------------------------------------------
-
-
 def test_equal_tenants_take_turns() -> None:
     assert served(Ring([Member(A, 1), Member(B, 1), Member(C, 1)]), 6) == [A, B, C, A, B, C]
 
@@ -106,9 +103,6 @@ def test_the_turn_goes_on_where_it_stood_when_everything_is_read_anew() -> None:
     assert order == whole
 
 
-# --- coming back ---------------------------------------------------------------------------------------
-
-
 def test_credit_is_lost_by_having_nothing() -> None:
     assert come_back(Member(A, 2, 9_000), laps=0) == Member(A, 2, 0)
 
@@ -133,8 +127,6 @@ def test_coming_and_going_with_large_jobs_takes_no_more_than_the_share() -> None
         guest, left_at = ring.members[B], ring.lap
     assert spent[B] <= spent[A] + 10 * JOB + QUANTUM_MS
 
-
-# --- any history ---------------------------------------------------------------------------------------
 
 costs = st.integers(1, 400_000)
 
@@ -184,9 +176,6 @@ def test_no_deficit_ever_leaves_its_bounds_whoever_is_left_out(work: list[tuple[
             assert -400_000 < member.deficit_ms <= member.share(QUANTUM_MS)
 
 
-# --- classes over tenants ------------------------------------------------------------------------------
-
-
 def whole_queue(**tenants: list[Member]) -> FairQueue:
     classes = Ring(
         [
@@ -225,9 +214,6 @@ def test_a_class_whose_tenants_have_all_dropped_out_is_passed_by() -> None:
     assert queue.next() is None
 
 
-# --- inside a tenant -----------------------------------------------------------------------------------
-
-
 def head(job: int, user: str = "", at: float = 0, line: int = 1) -> Head:
     return Head(job, line, user, at, JOB)
 
@@ -261,9 +247,6 @@ def test_a_line_that_can_not_go_on_leaves_the_tenants_other_lines() -> None:
     heads.put([head(1, line=1), head(2, line=2, at=5), head(3, "bob", line=1)])
     heads.drop_line(1)
     assert begun(heads) == [2]
-
-
-# --- costs and priorities ------------------------------------------------------------------------------
 
 
 def test_a_job_costs_the_measured_median_of_its_kind_times_its_results() -> None:

@@ -104,9 +104,6 @@ def test_a_missing_count_stays_missing_after_one_more_refusal() -> None:
     assert refused(replace(FIRST, refusals=None), "att_2", NOON).refusals is None
 
 
-# ---- what a record holds for
-
-
 def test_supplies_of_one_provider_and_family_share_a_record() -> None:
     assert binding([FIRST], HERE) == binding([FIRST], SIBLING) == FIRST
     assert binding([FIRST], replace(HERE, provider="fal")) is None

@@ -53,8 +53,6 @@ class People:
         self.pending: list[tuple[str, Mapping[str, Any], str]] = []  # posts nobody has answered yet
         self._posted = 0
 
-    # --- customers -------------------------------------------------------------------------------
-
     def new_post(self) -> tuple[str, Callable[[], None]]:
         """One POST; some are sent twice at once, as an impatient client does."""
         self._posted += 1
@@ -119,8 +117,6 @@ class People:
 
         return "a stranger asks", send
 
-    # --- the provider, unasked -------------------------------------------------------------------
-
     def call_back(self) -> tuple[str, Callable[[], None]] | None:
         """A call about any task: early, twice, out of order, stale or forged, as it comes."""
         tasks = [task for task in self._world.provider.world.known() if task.request.get("callback_url")]
@@ -149,8 +145,6 @@ class People:
     def _jobs(self) -> list[tuple[str, str]]:
         made = [answer for answer in self.answers if answer.status == 201 and answer.key]
         return sorted({(json.loads(each.content)["id"], str(each.key).partition(":")[0]) for each in made})
-
-    # --- operators -------------------------------------------------------------------------------
 
     def operate(self) -> tuple[str, Callable[[], None]]:
         act = self.dice.choice(

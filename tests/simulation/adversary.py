@@ -168,8 +168,6 @@ class Adversary:
         self.tell(f"fault {number}: {kind}")
         return True
 
-    # --- at every await --------------------------------------------------------------------------
-
     def at_point(self, worker: Worker, point: str, detail: str) -> None:
         if self.quiet:
             return
@@ -236,8 +234,6 @@ class Adversary:
             self.scheduler.wait(60)
             raise TimeoutError("timed out")
         raise BrokenPipeError(32, "Broken pipe")
-
-    # --- what the provider does ------------------------------------------------------------------
 
     def decide(self, call: Call) -> Do:
         match call.call:
@@ -323,8 +319,6 @@ class Adversary:
 
     def odd(self, what: str) -> bool:
         return self.chance("fates", 0.3) and self.inject(f"odd {what}")
-
-    # --- clocks ----------------------------------------------------------------------------------
 
     def step_clocks(self) -> None:
         if not self.chance("clock", 0.05):

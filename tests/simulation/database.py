@@ -91,8 +91,6 @@ class Database:
     def waits_for_lock(self, backend: int) -> bool:
         return bool(self.rows("SELECT 1 FROM pg_locks WHERE pid = %s AND NOT granted", backend))
 
-    # --- once ------------------------------------------------------------------------------------
-
     def prepare(self) -> None:
         """Keeps the rows as they are now for every life to begin with, and lets changes be recorded."""
         self._record()
@@ -183,9 +181,6 @@ def _recording(table: str, columns: Iterable[str]) -> list[str]:
         f"CREATE TRIGGER simulation_update AFTER UPDATE ON {table} FOR EACH ROW WHEN ({changed})"
         f" EXECUTE FUNCTION {function}()",
     ]
-
-
-# --- a worker's connection ---------------------------------------------------------------------------
 
 
 class Awaits:

@@ -118,8 +118,6 @@ class Life:
         if held:
             self.broken.append("a lock outlived the task that took it")
 
-    # --- while everything breaks -----------------------------------------------------------------
-
     def _chaos(self) -> None:
         scheduler, until = self.world.scheduler, timedelta(seconds=self.dice.uniform(40, 200))
         ends = scheduler.now + until
@@ -298,8 +296,6 @@ class Life:
             if not is_expected(worker.error):
                 self.broken.append(f"{worker.doing}: {told(worker.error)}")
         worker.doing = ""
-
-    # --- when everything works again -------------------------------------------------------------
 
     def _calm(self) -> None:
         world = self.world

@@ -106,8 +106,6 @@ class Scheduler:
         for thread in self._threads:
             thread.join(5)
 
-    # --- what a worker sees ----------------------------------------------------------------------
-
     @property
     def current(self) -> Worker | None:
         """The worker whose thread this is; None outside."""
@@ -185,8 +183,6 @@ class Scheduler:
             worker.unlocked.release()
             worker.go.acquire()
 
-    # --- what the life does ----------------------------------------------------------------------
-
     def start(self, worker: Worker, doing: str, task: Callable[[], None]) -> None:
         worker.doing, worker.task = doing, task
         worker.points, worker.killed, worker.heart = 0, False, None
@@ -235,8 +231,6 @@ class Scheduler:
 
     def next_wake(self) -> datetime | None:
         return min((worker.wakes_at for worker in self.workers if worker.wakes_at), default=None)
-
-    # --- threads ---------------------------------------------------------------------------------
 
     def _is_locked(self, worker: Worker) -> bool:
         with worker.guard:

@@ -53,8 +53,6 @@ class Timeline:
             self.earlier.setdefault(key, []).append((change["seq"], change["old"]))
         self.rows[key] = change["new"]
 
-    # --- states ----------------------------------------------------------------------------------
-
     def _of_job(self, old: Row | None, new: Row) -> Told:
         if old is None or old["state"] == new["state"]:
             return
@@ -111,8 +109,6 @@ class Timeline:
             ),
             None,
         )
-
-    # --- slots -----------------------------------------------------------------------------------
 
     def _of_lease(self, change: Row, old: Row | None, new: Row, moved: Mapping[tuple[int, int], str]) -> Told:
         if old is None:

@@ -54,9 +54,6 @@ def output_of(simulator: Simulator, **what: Any) -> str:
     return str(look(simulator, task_id)["content"]["video_url"])
 
 
-# --- media -------------------------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize(("resolution", "ratio", "size"), [
     ("480p", "16:9", (854, 480)), ("720p", "16:9", (1280, 720)), ("1080p", "9:16", (1080, 1920)),
     ("720p", "1:1", (720, 720)), ("720p", "adaptive", (1280, 720)), ("1080p", "21:9", (2520, 1080)),
@@ -88,9 +85,6 @@ def test_a_picture_is_one(kind: str) -> None:
     with Image.open(io.BytesIO(media.picture(640, 480, kind))) as picture:
         picture.load()
         assert (picture.size, (picture.format or "").lower()) == ((640, 480), kind)
-
-
-# --- outputs -----------------------------------------------------------------------------------------
 
 
 def test_an_output_is_signed_anew_each_time_and_expires(simulator: Simulator) -> None:
@@ -146,9 +140,6 @@ def test_an_output_may_unpack_to_a_thousand_times_its_size(simulator: Simulator)
         assert answer.headers["Content-Encoding"] == "gzip"
 
 
-# --- accounts ----------------------------------------------------------------------------------------
-
-
 def test_any_key_is_an_account_and_sees_only_its_own(simulator: Simulator) -> None:
     task_id = create(simulator, "key-1")
     assert call(simulator, "GET", f"{TASKS}/{task_id}", "key-2").status_code == 404
@@ -191,9 +182,6 @@ def test_a_key_that_is_revoked_is_refused_everywhere(simulator: Simulator) -> No
         ("DELETE", f"{TASKS}/{task_id}"),
     ):
         assert call(simulator, method, path, json=BODY).status_code == 401
-
-
-# --- determinism and the log -------------------------------------------------------------------------
 
 
 def test_the_same_seed_gives_the_same_ids_and_the_same_times() -> None:
@@ -279,9 +267,6 @@ def test_what_is_no_face_is_not_found(simulator: Simulator) -> None:
     assert call(simulator, "GET", "/chat/completions").status_code == 404
 
 
-# --- callbacks ---------------------------------------------------------------------------------------
-
-
 @pytest.fixture
 def calls(serve: Serve) -> tuple[str, Callable[[int], list[dict[str, Any]]]]:
     """An address to call, and `calls(n)`: the bodies of the first n calls, each with its `target`."""
@@ -343,9 +328,6 @@ def test_a_forged_call_carries_another_token(simulator: Simulator, calls: Any) -
     do(simulator, callback="forged")
     create(simulator, callback_url=address)
     assert awaited(1)[0]["target"] == "/called?key=fy-1&token=0123456700000000"
-
-
-# --- the command -------------------------------------------------------------------------------------
 
 
 def test_the_command_runs_a_simulator_until_it_is_stopped(tmp_path: Any) -> None:
