@@ -64,7 +64,11 @@ class Database:
         self._restore = ""
 
     def words(self) -> set[str]:
-        """The tasks that committed transactions have asked for by a word since the last question."""
+        """The tasks that committed transactions have asked for by a word since the last question.
+
+        The answer to a statement comes after every word of what was committed before it: so that a life heard
+        again hears the same."""
+        self.link.execute("SELECT")
         return {word.payload for word in self.link.notifies(timeout=0) if word.payload}
 
     def break_off(self, backend: int) -> None:
