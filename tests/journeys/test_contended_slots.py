@@ -102,8 +102,8 @@ def grants() -> int:
         return int(cursor.fetchone()[0])
 
 
-def being_sent() -> bool:
-    return Attempt.objects.filter(state="submitting").exists()
+def being_sent() -> int:
+    return Attempt.objects.filter(state="submitting").count()
 
 
 def finished(jobs: list[Job]) -> int:
@@ -123,7 +123,7 @@ def test_a_channel_never_holds_more_than_its_slots_and_gets_those_of_killed_work
     with ExitStack() as stack:
         workers = Workers(watched, tmp_path, stack)
         workers.until(lambda: grants() >= 2 * slots, 40, "slots are granted again")
-        workers.until(being_sent, 20, "a worker holds one")
+        workers.until(lambda: 0 < being_sent() < slots, 20, "some are held by workers, and not all")
         workers.kill(workers.processes[:2])
         workers.until(lambda: grants() >= 3 * slots, 40, "the others go on")
         workers.until(being_sent, 20, "a worker holds one")
