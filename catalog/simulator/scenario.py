@@ -35,7 +35,7 @@ ANSWERS: Final = (
     "twice_a_key",
     "missing_id",
     "wrong_type_id",
-    "repeated_id",  # the id of the job before
+    "repeated_id",  # the id of the job of its kind before
     "redirect",
     "garbage",  # no HTTP at all
 )

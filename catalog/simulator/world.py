@@ -28,7 +28,7 @@ class Task:
     do: Do
     life: Life
     number: int
-    before: str = ""  # the id of the task before it
+    before: str = ""  # the id of the task of its kind before it
     output_asked: int = 0  # times that its output was fetched
     locators: int = 0  # times that its address was handed out
     calls: int = 0  # callbacks made
@@ -65,7 +65,7 @@ class World:
             self._tasks: dict[str, Task] = {}
             self._posts: deque[Post] = deque(maxlen=_LOGGED_POSTS)
             self._accepted: Counter[str] = Counter()
-            self._last: Task | None = None
+            self._last: dict[str, Task] = {}  # by the prefix of its id
             self.to_call: deque[Task] = deque()  # tasks whose callbacks nobody has planned yet
             self.changed.notify_all()
 
@@ -104,7 +104,7 @@ class World:
             task = Task(
                 task_id, face, call.account, call.model, call.reference, request, do, life, self._numbers
             )
-            task.before, self._last = self._last.id if self._last else task.id, task
+            task.before, self._last[prefix] = self._last.get(prefix, task).id, task
             self._tasks[task.id] = task
             self._accepted[call.reference] += 1
             self._log(call, task.id, do.answer)

@@ -139,9 +139,14 @@ class LoggedWorld(World):
         return list(self._tasks.values())
 
     def works_on(self, reference: str) -> bool:
-        """Whether a task of that reference is at work or has made something."""
+        """Whether a task of that reference is at work or has made something. One that had failed at any time
+        may have been told of, and is believed to have: what its provider says later takes nothing back."""
         tasks = [task for task in self._tasks.values() if task.reference == reference]
-        return any(_is_alive(task.life.word(self.now())) for task in tasks)
+        return any(all(map(_is_alive, self._words(task))) for task in tasks)
+
+    def _words(self, task: Task) -> list[str]:
+        passed = [word for at, word in task.life.changes() if at <= self.now()]
+        return [*passed, task.life.word(self.now())]
 
 
 def _is_alive(word: str) -> bool:
