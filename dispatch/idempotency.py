@@ -13,7 +13,7 @@ def earlier_job(caller: Caller, call: str, key: str | None, body_hash: str) -> J
     """The job that the key stands for already. Raises IdempotencyConflict where another request made it."""
     if key is None:
         return None
-    # Mostly there is none, and what a repeated answer needs is little.
+    # What a repeated answer needs is little.
     told = Job.objects.only("public_id", "idempotency_hash", "first_answer", "first_status")
     job = told.filter(customer=caller.customer.pk, call=call, idempotency_key=key).first()
     if job is not None and job.idempotency_hash != body_hash:

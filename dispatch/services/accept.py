@@ -61,7 +61,7 @@ def accept(caller: Caller, body: Mapping[str, Any], idempotency_key: str | None,
 
 
 def _is_stored(caller: Caller, job: Job, now: datetime) -> bool:
-    """False, and nothing of it remains, where the key has its job."""
+    """False, and no job of it is stored, where the key has one."""
     job.first_answer = json.dumps(job_as_json(job, []), ensure_ascii=False)
     queue.take_place(job, now)
     if not insert_new(job):
