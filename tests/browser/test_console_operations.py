@@ -62,6 +62,7 @@ def test_e2_e12_a_beat_leaves_the_confirm_step_of_the_desk_and_what_was_typed(
     page.wait_for_load_state("networkidle")
     assert page.input_value("#evidence-absent") == "not in their"
     page.click("#review-absent")
+    expect(page.locator("#confirm")).to_be_visible()
     for _ in range(3):
         person.beat(10)
     page.click("#confirm")
