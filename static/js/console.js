@@ -122,9 +122,11 @@ let focusRegion = null;
 document.addEventListener("htmx:before:swap", () => {
   focusRegion = document.activeElement?.closest("[data-live]")?.id ?? null;
 });
-document.addEventListener("htmx:after:swap", () => {
-  $("[data-focus]")?.focus();
-  say("#announce", $("[data-announce]")?.textContent.trim());
+document.addEventListener("htmx:after:swap", (event) => {
+  if (!isLive(event)) { // a beat takes no focus, and says nothing a second time
+    $("[data-focus]")?.focus();
+    say("#announce", $("[data-announce]")?.textContent.trim());
+  }
   if (focusRegion && document.activeElement === document.body) {
     const region = document.getElementById(focusRegion);
     (region?.querySelector("a[href], button") ?? $("main")).focus();

@@ -62,7 +62,8 @@ def test_e2_e3_the_wheel_changes_nothing_and_a_double_click_moves_one_row(
 def test_e1_a_bad_number_moves_focus_to_the_summary_whose_link_goes_to_the_field(
     visitor: Visit, models_world: ModelsWorld
 ) -> None:
-    page = visitor().visit(f"{BASE}edit/")
+    person = visitor()
+    page = person.visit(f"{BASE}edit/")
     page.fill(field(page), "1,5e6")
     page.click("#to-review")
     expect(page.locator("#summary")).to_be_focused()
@@ -70,6 +71,8 @@ def test_e1_a_bad_number_moves_focus_to_the_summary_whose_link_goes_to_the_field
     page.click("#summary a")
     expect(page.locator(field(page))).to_be_focused()
     assert page.input_value(field(page)) == "1,5e6"
+    person.beat_and_wait("/console/strips/")
+    assert page.evaluate("document.activeElement.id") == PRIORITY, "a beat leaves the focus where it is"
 
 
 def test_e13_what_is_typed_is_kept_while_it_is_typed_and_offered_again(
@@ -86,7 +89,8 @@ def test_e13_what_is_typed_is_kept_while_it_is_typed_and_offered_again(
     page.wait_for_url("**/edit/")
     person.visit(BASE)
     expect(page.locator("#unsaved")).to_contain_text("You have 1 unsaved change")
-    page.click("#unsaved a")
+    with page.expect_navigation():
+        page.click("#unsaved a")
     assert page.input_value(field(page)) == "950000"
     page.route("**/keep/", lambda _route: None)  # the answer does not come
     page.locator(field(page)).press_sequentially("1")
@@ -140,7 +144,8 @@ def test_p5_without_script_the_whole_way_from_edit_to_publish_works(
 ) -> None:
     page = as_publisher(visitor, script=False)
     page.goto(page.url.replace("/console/jobs/", f"{BASE}edit/"))
-    page.click('[id="up-osprey-pro@exact"]')
+    with page.expect_navigation():
+        page.click('[id="up-osprey-pro@exact"]')
     expect(page.locator('[id="up-osprey-pro@exact"]')).to_be_focused()
     page.click("#to-review")
     page.click("text=Show the effect")
@@ -156,7 +161,8 @@ def test_the_effect_comes_after_the_page(visitor: Visit, models_world: ModelsWor
     models_world.edit_as(User.objects.get(username="li.m"))
     held: list[Route] = []
     person.page.route("**/effect/", lambda route: held.append(route))
-    page = person.visit(f"{BASE}review/")
+    with person.page.expect_request("**/effect/"):
+        page = person.visit(f"{BASE}review/")
     expect(page.locator("#effect")).to_contain_text("Routing the recorded selections again…")
     expect(page.locator("#price")).to_contain_text("Saving takes vid-hd-5s out of production.")
     held[0].continue_()
