@@ -5,6 +5,7 @@ Playwright keeps an event loop in the thread; Django must be told that its ORM m
 import importlib.util
 import os
 import shutil
+import threading
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from datetime import timedelta
@@ -57,6 +58,9 @@ FLAGS = [
     "--no-first-run",
 ]
 EVERYWHERE = "everywhere"
+# Only bounds a failure: a page that comes is not waited for any longer.
+PATIENCE_MS = 60_000
+_DEAF = "[data-live][hx-get]:not([data-htmx-powered])"
 HEIGHTS = {320: 640, 390: 844, 768: 1024}
 
 
@@ -92,8 +96,9 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 @pytest.fixture(scope="session")
 def browser() -> Iterator["Browser"]:
-    from playwright.sync_api import sync_playwright
+    from playwright.sync_api import expect, sync_playwright
 
+    expect.set_options(timeout=PATIENCE_MS)
     before = os.environ.get("DJANGO_ALLOW_ASYNC_UNSAFE")
     os.environ["DJANGO_ALLOW_ASYNC_UNSAFE"] = "true"
     with sync_playwright() as playwright:
@@ -117,7 +122,10 @@ class Visitor:
         return self.page
 
     def beat(self, seconds: int = 10) -> None:
-        """One beat of the clock, without waiting for it."""
+        """One beat of the clock, without waiting for its answers; a region that does not listen yet is."""
+        from playwright.sync_api import expect
+
+        expect(self.page.locator(_DEAF)).to_have_count(0)
         self.page.evaluate(f"document.body.dispatchEvent(new CustomEvent('live-{seconds}s'))")
 
     def beat_and_wait(self, path: str, seconds: int = 10) -> None:
@@ -155,6 +163,7 @@ def visitor(
             java_script_enabled=script,
             reduced_motion="reduce",  # or colours are measured in the middle of a change
         )
+        context.set_default_timeout(PATIENCE_MS)
         contexts.append(context)
         cookies = {"theme": theme, "django_language": language, "sessionid": _session(role, name)}
         context.add_cookies(
@@ -165,6 +174,14 @@ def visitor(
     yield arrive
     for context in contexts:
         context.close()
+    _await_answers()
+
+
+def _await_answers() -> None:
+    """Until the server has ended what was asked: its rows are about to be taken away."""
+    for thread in threading.enumerate():
+        if "process_request_thread" in thread.name:
+            thread.join(60)
 
 
 def _session(role: str, name: str) -> str:

@@ -22,10 +22,12 @@ class Hands:
         self.steps = 0
 
     def keys(self, *keys: str) -> None:
-        """One command, e.g. `g` and then `d`."""
+        """One command, e.g. `g` and then `d`, which has to come before the first is forgotten."""
         self.steps += 1
-        for key in keys:
-            self.page.keyboard.press(key)
+        if len(keys) > 1:
+            self.page.keyboard.type("".join(keys))
+        else:
+            self.page.keyboard.press(*keys)
 
     def search(self, text: str) -> None:
         """`/`, the text pasted, Enter: one step."""

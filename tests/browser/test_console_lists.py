@@ -67,7 +67,8 @@ def test_g10_newer_jobs_neither_repeat_a_row_of_the_first_page_nor_push_one_out(
         JobFactory(
             api_key=many_jobs[0].api_key, public_model=many_jobs[0].public_model, created_at=timezone.now()
         )
-    page.click('a[rel="next"]')
+    with page.expect_navigation():
+        page.click('a[rel="next"]')
     assert first + rows(page) == [job.public_id for job in many_jobs]
 
 
@@ -152,7 +153,8 @@ def test_g15_the_confirming_page_says_the_same_after_reload_back_and_forward(
 ) -> None:
     warnings(4)
     page = visitor().visit("/console/alerts/?severity=warning")
-    page.click("#acknowledge-matching")
+    with page.expect_navigation():
+        page.click("#acknowledge-matching")
     told = (page.locator("#verdict").inner_text(), page.locator("#filter").inner_text())
     assert "4 alerts" in told[0]
     assert "Warning" in told[1]
@@ -187,7 +189,8 @@ def test_g9_p5_a_job_is_cancelled_from_a_filtered_list_and_a_view_kept_without_s
     job = many_jobs[3]
     page.click(f"#{job.public_id}-cancel")
     page.fill("#reason", "asked for by phone")
-    page.click("#cancel")
+    with page.expect_navigation():
+        page.click("#cancel")
     assert page.url.endswith(FILTERED)
     assert job.public_id not in rows(page)
     job.refresh_from_db()
@@ -240,22 +243,27 @@ def test_p5_a_supply_is_added_in_four_steps_and_tried_and_each_page_is_accessibl
             wrong[name] += looking.axe(page)
         looking.dress(page, 1440)
 
+    def go_on() -> None:
+        """The next page has such a button too."""
+        with page.expect_navigation():
+            page.click("#continue")
+
     page.fill("#slug", "kestrel next")
-    page.click("#continue")
+    go_on()
     looked_at("what, with faults")
     assert page.input_value("#slug") == "kestrel next"
     assert page.input_value("#channel") == "kestrel-main"
     page.fill("#slug", "kestrel-next")
     page.fill("#provider_model", "kestrel-3")
     page.fill("#model_family", "kestrel")
-    page.click("#continue")
+    go_on()
     looked_at("can")
     page.check('input[name="modes"][value="text_to_video"]')
     for name, text in (("durations_s", "5, 10"), ("resolutions", "720p"), ("aspect_ratios", "16:9")):
         page.fill(f"#{name}", text)
-    page.click("#continue")
+    go_on()
     looked_at("slots")
-    page.click("#continue")
+    go_on()
     looked_at("cost")
     page.fill("#unit", "0.05")
     page.click("#another-bracket")

@@ -1,10 +1,8 @@
 """Parts that are fetched by themselves: late, failed and drawn; in a real browser with a real database."""
 
 import re
-import threading
-import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 
 import pytest
 from django.db import connection
@@ -40,24 +38,12 @@ def operations(transactional_db: None) -> OperationsWorld:
 
 
 @contextmanager
-def locked(table: str, seconds: float) -> Iterator[None]:
-    """Whoever reads the table waits for so long, as it would behind a slow statement."""
-    has_it = threading.Event()
-
-    def hold() -> None:
-        with connection.copy().cursor() as cursor:  # type: ignore[attr-defined]
-            cursor.execute("BEGIN")
-            cursor.execute(f"LOCK TABLE {table} IN ACCESS EXCLUSIVE MODE")
-            has_it.set()
-            time.sleep(seconds)
-            cursor.execute("ROLLBACK")
-            cursor.connection.close()
-
-    holder = threading.Thread(target=hold)
-    holder.start()
-    assert has_it.wait(5)
-    yield
-    holder.join()
+def locked(table: str) -> Iterator[None]:
+    """Whoever reads the table waits until we are done, as it would behind a slow statement."""
+    with closing(connection.copy()) as holder, holder.cursor() as cursor:  # type: ignore[attr-defined]
+        cursor.execute("BEGIN")
+        cursor.execute(f"LOCK TABLE {table} IN ACCESS EXCLUSIVE MODE")
+        yield
 
 
 @contextmanager
@@ -71,20 +57,17 @@ def taken_away(table: str) -> Iterator[None]:
             cursor.execute(f"ALTER TABLE taken_away RENAME TO {table}")
 
 
-def test_p4_with_the_slowest_part_five_seconds_late_heading_and_verdict_are_there_at_once(
+def test_p4_while_the_slowest_part_is_late_heading_verdict_and_all_others_are_there(
     visitor: Visit, operations: OperationsWorld
 ) -> None:
     page = visitor().visit("/console/")
-    with locked("dispatch_hourofwork", 5):
-        began = time.monotonic()
+    with locked("dispatch_hourofwork"):
         page.goto(page.url, wait_until="commit")
         expect(page.locator("h1")).to_be_visible()
         expect(page.locator("#verdict")).to_contain_text("Waiting: 6.")
-        assert time.monotonic() - began < 1
-        expect(page.locator("#charts")).to_contain_text("Loading…")
         expect(page.locator("#changes .events li").first).to_be_visible()
-        assert time.monotonic() - began < 4, "the others do not wait for the slow one"
-    expect(page.locator("#chart-success svg[role=img]")).to_be_visible(timeout=10_000)
+        expect(page.locator("#charts")).to_contain_text("Loading…")
+    expect(page.locator("#chart-success svg[role=img]")).to_be_visible()
 
 
 def test_g17_a_failed_part_shows_retry_and_reference_and_comes_back_in_its_place(

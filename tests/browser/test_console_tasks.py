@@ -137,6 +137,7 @@ def test_g19_a_channel_goes_out_in_four_steps_and_comes_back_in_three(
     page.wait_for_url("**/maintenance/")
     by.fill("#reason", "key rotation")
     by.press("#start")
+    page.wait_for_url("**/console/channels/swift-main/")
     expect(page.locator("#channel .maintenance")).to_contain_text("Maintenance by li.m until")
     assert Channel.objects.get(slug="swift-main").state == "draining"
     assert by.steps <= 4
@@ -221,6 +222,7 @@ def test_g19_a_new_supply_is_added_tried_bound_and_published_in_fourteen_steps(
     by.fill("#note", "a second account's newer model")
     page.keyboard.press("Enter")
     page.wait_for_url("**/publish/")
+    expect(page.locator("#publish")).to_be_focused()
     by.keys("Enter")
     expect(page.locator(".messages")).to_contain_text("Published revision")
     assert Supply.objects.get(slug="beijing-next").bindings.count() == 1
