@@ -138,8 +138,10 @@ class Demand:
 
 
 def demand_for(model: PublicModel, now: datetime) -> Demand:
-    jobs = Job.objects.filter(public_model=model)
-    return Demand(
-        arrived_last_hour=capped(jobs.filter(created_at__gt=now - _HOUR)),
-        waiting=capped(jobs.filter(state="queued")),
-    )
+    arrived = Job.objects.filter(public_model=model, created_at__gt=now - _HOUR)
+    return Demand(arrived_last_hour=capped(arrived), waiting=waiting_for(model))
+
+
+def waiting_for(model: PublicModel) -> int:
+    """Capped."""
+    return capped(Job.objects.filter(public_model=model, state="queued"))

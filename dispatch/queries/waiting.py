@@ -105,7 +105,6 @@ class WaitingNow:
 
     While the dispatcher is silent, they say what it saw last."""
 
-    at: datetime
     waiting: int
     verdict: Verdict
     by_code: Mapping[Code, int]  # most first
@@ -116,8 +115,8 @@ class WaitingNow:
     clusters: Sequence[ClusterLife]
 
     @property
-    def oldest_waits_s(self) -> float | None:
-        return (self.at - self.oldest[0].created_at).total_seconds() if self.oldest else None
+    def oldest_since(self) -> datetime | None:
+        return self.oldest[0].created_at if self.oldest else None
 
 
 def waiting_now(now: datetime) -> WaitingNow:
@@ -126,7 +125,6 @@ def waiting_now(now: datetime) -> WaitingNow:
     groups = _groups_seen(dispatcher, now)
     by_code, by_model = _counted(groups)
     return WaitingNow(
-        at=now,
         waiting=sum(by_code.values()),
         verdict=verdict(by_code, dispatcher.is_silent),
         by_code=by_code,

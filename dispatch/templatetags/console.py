@@ -19,6 +19,7 @@ from dispatch.queries.counting import COUNTED_UP_TO
 from dispatch.views import icons
 from dispatch.views import vocabulary as words
 from dispatch.views.access import MATRIX, ROLES
+from dispatch.views.clock import Clock
 
 register = template.Library()
 
@@ -317,8 +318,10 @@ def percent_1(share: float) -> str:
 
 
 @register.filter
-def age(start: datetime | None, now: datetime) -> str:
-    """How long it has been since `start`."""
+def age(start: datetime | None, now: datetime | Clock) -> str:
+    """How long it has been since `start`; a beat's clock notes how long that will read so."""
+    if isinstance(now, Clock):
+        return "—" if start is None else span(now.age(start))
     return span_between(start, now)
 
 

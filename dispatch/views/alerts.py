@@ -25,7 +25,7 @@ from dispatch.views.alert_guidance import guidance_of
 from dispatch.views.bulk import filter_of, ticked_of, with_moment
 from dispatch.views.rows import rows_on_screen
 from dispatch.views.session import local_next
-from dispatch.views.shell import answer_beat, is_beat, page
+from dispatch.views.shell import answer_beat, is_beat, page, shell
 from health.models import Alert
 from health.services.redeliver import redeliver
 
@@ -134,9 +134,11 @@ def redeliver_alert(request: HttpRequest, alert_id: str) -> HttpResponse:
 @requires("read")
 def strips(request: HttpRequest) -> HttpResponse:
     """The beat of every page: what is critical and not acknowledged, in strips, header and navigation."""
+    around = shell(request)["shell"]
     context = {
         "hide_strips": request.GET.get("hide") == "1",
         "strips_on": request.htmx.current_url_abs_path or "",  # type: ignore[attr-defined]
+        "shell": {name: around[name] for name in ("may", "alarms", "off_air", "numbers")},
     }
     return answer_beat(request, "console/strips_beat.html", context, timezone.now())
 

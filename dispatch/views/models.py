@@ -1,7 +1,10 @@
 """Public models: what customers ask for, how each stands, and who supplies it in which order."""
 
 from collections.abc import Iterable
+from datetime import datetime
+from typing import Any
 
+from django.contrib.auth.models import User
 from django.http import Http404, HttpRequest, HttpResponse
 from django.utils import timezone
 from django.views.decorators.http import require_safe
@@ -11,14 +14,14 @@ from dispatch.catalogue.repository import saved_model_facts
 from dispatch.models import WorkingCopy
 from dispatch.queries.bindings_now import TierNow, bindings_now, next_in_line
 from dispatch.queries.hours import days_of_models, picks_of
-from dispatch.queries.model_list import demand_for, model_lines, state_of
+from dispatch.queries.model_list import model_lines, state_of, waiting_for
 from dispatch.queries.off_air import off_air
 from dispatch.queries.publication_watches import is_watched
 from dispatch.queries.success import success_of
-from dispatch.views.access import requires
+from dispatch.views.access import person, requires
 from dispatch.views.model_words import policy_facts
 from dispatch.views.panels import panel
-from dispatch.views.shell import page
+from dispatch.views.shell import is_beat, page
 
 
 @require_safe
@@ -34,27 +37,36 @@ def models(request: HttpRequest) -> HttpResponse:
 def model(request: HttpRequest, slug: str) -> HttpResponse:
     now = timezone.now()
     row = find_model(slug)
+    around = {} if is_beat(request) else _around(row, person(request), now)
+    return page(request, "console/models/model.html", {"model": row, **around, **_live(row, now)}, now)
+
+
+def _live(row: PublicModel, now: datetime) -> dict[str, Any]:
+    """What changes while the page stands there."""
     facts = saved_model_facts(row)
-    closed = off_air(slug)
+    closed = off_air(row.slug) if not row.published else []
     tiers = bindings_now(row, facts, row.policy.parameters, now)
-    context = {
-        "model": row,
+    return {
         "facts": facts,
-        "state": state_of(row),
         "off_air": closed[0] if closed else None,
         "tiers": tiers,
         "line_up": next_in_line(tiers),
         "picks": panel("picks", lambda: picks_of(row, now), now),
         "success": panel("success", lambda: success_of(_supplies(tiers), now), now),
-        "is_watched": is_watched(row, now),
-        "demand": demand_for(row, now),
-        "policy": policy_facts(row.policy.parameters),
+        "waiting": waiting_for(row),
         "order": row.policy.parameters.get("order", "stable_first"),
         "currency": row.policy.parameters.get("currency", "USD"),
-        "copy": WorkingCopy.objects.filter(public_model=row, user=request.user.pk).first(),
+    }
+
+
+def _around(row: PublicModel, user: User, now: datetime) -> dict[str, Any]:
+    return {
+        "state": state_of(row),
+        "is_watched": is_watched(row, now),
+        "policy": policy_facts(row.policy.parameters),
+        "copy": WorkingCopy.objects.filter(public_model=row, user=user).first(),
         "last_change": last_change(row),
     }
-    return page(request, "console/models/model.html", context, now)
 
 
 def _supplies(tiers: Iterable[TierNow]) -> set[int]:

@@ -1,6 +1,5 @@
 """What stands around every page: environment, theme, strips, navigation; and a live region's answer."""
 
-import hashlib
 import re
 from collections.abc import Mapping
 from datetime import datetime
@@ -15,8 +14,11 @@ from django.utils.translation import get_language
 
 from dispatch.queries.needs import unacknowledged_critical
 from dispatch.queries.off_air import OffAir, off_air
-from dispatch.templatetags.console import clock_text
+from dispatch.templatetags.console import clock_text, zone_name
+from dispatch.views import beats
 from dispatch.views.access import actions_of
+from dispatch.views.beats import Tag
+from dispatch.views.clock import Clock
 from dispatch.views.navigation import SECTIONS, numbers
 
 THEMES: Final = ("light", "dark", "system")
@@ -77,10 +79,10 @@ def is_beat(request: HttpRequest) -> bool:
 
 def page(request: HttpRequest, template: str, context: Mapping[str, Any], now: datetime) -> HttpResponse:
     """The whole page, or for a live region's beat only its part `live`: 304 when it would be the same."""
-    values = {**context, "as_of": now, "is_beat": is_beat(request)}
-    response = answer_beat(request, f"{template}#live", values, now) if is_beat(request) else None
-    if response is None:
-        response = render(request, template, values)
+    if is_beat(request):
+        response = answer_beat(request, f"{template}#live", {**context, "is_beat": True}, now)
+    else:
+        response = render(request, template, {**context, "as_of": now, "is_beat": False})
     response.headers["Vary"] = ", ".join(filter(None, (response.headers.get("Vary"), "HX-Request")))
     return response
 
@@ -88,12 +90,35 @@ def page(request: HttpRequest, template: str, context: Mapping[str, Any], now: d
 def answer_beat(
     request: HttpRequest, template: str, context: Mapping[str, Any], now: datetime
 ) -> HttpResponse:
-    response = render(request, template, dict(context))
+    """Draws only what may look otherwise. `as_of` is a Clock there: templates tell ages by it alone."""
+    known = Tag.read(request.headers.get("HX-PTag", ""))
+    told = beats.told(template, _around(request), context)
+    if known.vouches(told, now):
+        return _beat_answer(HttpResponse(status=304), known, now)
+    clock = Clock(now)
+    with beats.questions() as asked:
+        response = render(request, template, {**context, "as_of": clock})
     # A CSRF token is masked anew in each answer; that alone is no change.
-    tag = hashlib.sha256(_CSRF_FIELD.sub(b"", response.content)).hexdigest()[:16]
-    if request.headers.get("HX-PTag") == tag:
-        response = HttpResponse(status=304)
-    response.headers["HX-PTag"] = tag
+    looks = beats.digest(_CSRF_FIELD.sub(b"", response.content))
+    answer = HttpResponse(status=304) if looks == known.looks else response
+    return _beat_answer(answer, Tag.of(looks, "" if asked else told, clock), now)
+
+
+def _around(request: HttpRequest) -> list[Any]:
+    """What a region may show beside its context. What is lazy stays unasked: a region that shows it asks."""
+    plain = {name: each for name, each in shell(request)["shell"].items() if type(each) in (str, bool)}
+    local = timezone.localtime()
+    return [
+        request.get_full_path(),
+        request.user.get_username(),
+        sorted(actions_of(request.user)),
+        [timezone.get_current_timezone_name(), zone_name(local)],
+        plain,
+    ]
+
+
+def _beat_answer(response: HttpResponse, tag: Tag, now: datetime) -> HttpResponse:
+    response.headers["HX-PTag"] = str(tag)
     response.headers["Console-As-Of"] = now.strftime("%Y-%m-%dT%H:%M:%SZ")
     response.headers["Console-As-Of-Text"] = clock_text(now)
     return response

@@ -237,7 +237,7 @@ def test_one_statement_reads_the_counts_whatever_waits(
     assert found.by_model == {"seedance-2.0-933": {Code.CAPACITY_FULL: 14}}
     assert [group.jobs for group in found.groups] == [7, 7]
     assert all(group.round.startswith("rnd_") and group.reasons["capacity_full"] for group in found.groups)
-    assert found.oldest_waits_s == 1
+    assert found.oldest_since == engine.now - timedelta(seconds=1)
     assert {life.cluster for life in found.clusters} <= {"control", "traffic"}
 
 

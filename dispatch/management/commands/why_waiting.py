@@ -8,7 +8,7 @@ from django.core.management.base import BaseCommand, CommandError, CommandParser
 from django.utils.timezone import now
 
 from dispatch.models import Job
-from dispatch.queries.waiting import WaitingNow, waiting_now
+from dispatch.queries.waiting import waiting_now
 from dispatch.queries.waiting_job import Blocked, JobWaiting, Taken, clocks_of, waiting_of
 from dispatch.views.vocabulary import WAITING, WAITING_STEPS, word
 from dispatch.views.waiting_words import verdict_sentence
@@ -24,7 +24,7 @@ class Command(BaseCommand):
         parser.add_argument("job", metavar="JOB", nargs="?", help="a job's id, job_…")
 
     def handle(self, *, job: str | None, **_options: Any) -> None:
-        for line in _of_all(waiting_now(now())) if job is None else _of_one(_found(job), now()):
+        for line in _of_all(now()) if job is None else _of_one(_found(job), now()):
             self.stdout.write(line)
 
 
@@ -35,14 +35,16 @@ def _found(public_id: str) -> Job:
     return job
 
 
-def _of_all(it: WaitingNow) -> Iterator[str]:
+def _of_all(at: datetime) -> Iterator[str]:
+    it = waiting_now(at)
     yield verdict_sentence(it.verdict)
     yield f"Last scan: {_at(it.dispatcher.last_scan_at)}."
     for cluster in it.clusters:
         seen = f"{cluster.workers} workers seen in the last minute, last at {_at(cluster.last_seen_at)}"
         yield f"Cluster {cluster.cluster} on {cluster.host}: {seen}."
-    if it.oldest_waits_s is not None:
-        yield f"The oldest, {it.oldest[0].public_id}, waits for {it.oldest_waits_s:.0f} s."
+    if it.oldest_since is not None:
+        waits_s = (at - it.oldest_since).total_seconds()
+        yield f"The oldest, {it.oldest[0].public_id}, waits for {waits_s:.0f} s."
     for code, jobs in it.by_code.items():
         yield f"{jobs:>7}  {code}: {word(WAITING, code)}"
     for group in it.groups:
