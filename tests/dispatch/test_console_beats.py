@@ -76,7 +76,7 @@ class Regions:
     requests: Sequence[Request]
 
     def ask(self, region: Request, tag: str = "") -> HttpResponse:
-        return self.client.get(region.path, headers=region.headers(tag))
+        return self.client.get(region.path, headers=region.headers(tag))  # type: ignore[return-value]
 
     def answers(self) -> dict[Request, HttpResponse]:
         return {each: self.ask(each) for each in self.requests}
