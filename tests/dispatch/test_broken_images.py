@@ -28,7 +28,7 @@ def test_images_at_once_never_get_beyond_the_most_that_an_account_may_have_runni
     def create(_: int) -> int:
         try:
             client = engine.client(secret)
-            together.wait(10)
+            together.wait(60)
             return int(client.post("/api/v1/images/", IMAGE, format="json").status_code)
         finally:
             connection.close()

@@ -287,12 +287,12 @@ def test_the_total_timeout_bounds_the_call_and_not_only_the_waiting(engine: Engi
     short, long = (transport_for_sending(channel, within_s=s).limits for s in (3, 500))
     assert (short.deadline_s, short.read_timeout_s, short.connect_timeout_s) == (3, 3, 3)
     assert (long.deadline_s, long.read_timeout_s) == (settings.PROVIDER_DEADLINE_S,) * 2
-    engine.script("submit", latency_s=4)
+    engine.script("submit", latency_s=60)
     job = engine.job(IMAGE)
     dispatch_scan.scan(engine.now)
     began = monotonic()
     submit([job.attempts.get().pk], lambda: engine.now, until=engine.now + timedelta(seconds=1))
-    assert monotonic() - began < 3.5
+    assert monotonic() - began < 30
     assert engine.attempts(job) == ["submission_uncertain"], "what was cut off may have been made"
 
 

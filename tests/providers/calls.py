@@ -3,7 +3,7 @@
 from collections.abc import Callable
 
 from catalog.providers.http import Broken, Exchange, Limits
-from tests.providers.conftest import CREDENTIAL, QUICK, reply, transport
+from tests.providers.conftest import CALM, CREDENTIAL, reply, transport
 
 HEADERS = {"Authorization": f"Bearer {CREDENTIAL}"}
 OK = reply(200, b'{"id":"task-1"}')
@@ -12,7 +12,7 @@ MANY_BYTES: dict[str, object] = {"content": "x" * 30_000_000}  # more than the b
 
 def post(
     base_url: str,
-    limits: Limits = QUICK,
+    limits: Limits = CALM,
     document: dict[str, object] | None = None,
     before_send: Callable[[], None] | None = None,
     ca_file: str | None = None,

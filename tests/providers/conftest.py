@@ -23,6 +23,7 @@ from catalog.simulator.server import Simulator
 from tests.factories import NOW
 
 CREDENTIAL = "sk-canary-0123456789"
+# Where nothing is to come.
 QUICK = Limits(connect_timeout_s=1, read_timeout_s=1, deadline_s=5, max_response_bytes=100_000)
 # Where an answer is to come: generous, for a machine that is busy with other things.
 CALM = Limits(connect_timeout_s=10, read_timeout_s=10, deadline_s=20, max_response_bytes=100_000)
@@ -35,7 +36,7 @@ def access(base_url: str, provider: str = "ark", **config: object) -> ChannelAcc
     return ChannelAccess("channel-1", provider, base_url, CREDENTIAL, config)
 
 
-def transport(base_url: str, limits: Limits = QUICK, ca_file: str | None = None) -> Transport:
+def transport(base_url: str, limits: Limits = CALM, ca_file: str | None = None) -> Transport:
     return Transport(access(base_url), limits, ca_file)
 
 
@@ -68,7 +69,7 @@ def _accept(listener: socket.socket, behaviour: Behaviour) -> None:
 
 def _run(behaviour: Behaviour, connection: socket.socket) -> None:
     with contextlib.suppress(OSError), connection:
-        connection.settimeout(5)
+        connection.settimeout(60)
         behaviour(connection)
 
 

@@ -12,7 +12,9 @@ import pytest
 from catalog.providers.http import Answer, Broken, Limits
 from tests.providers.calls import HEADERS, OK, broken, http, https, post
 from tests.providers.conftest import (
+    CALM,
     CREDENTIAL,
+    QUICK,
     Behaviour,
     Serve,
     read_request,
@@ -33,13 +35,13 @@ def with_body(body: bytes, headers: str = "Content-Length: 100\r\n") -> Behaviou
 
 def then_reset(connection: socket.socket) -> None:
     with_body(b'{"id":')(connection)
-    time.sleep(0.1)
+    time.sleep(0.5)  # or the reset takes away what is not read yet
     reset(connection)
 
 
 def then_silence(connection: socket.socket) -> None:
     with_body(b'{"id":')(connection)
-    time.sleep(3)
+    time.sleep(30)
 
 
 GZIP = "Content-Encoding: gzip\r\n"
@@ -58,7 +60,7 @@ GZIP = "Content-Encoding: gzip\r\n"
     ],
 )
 def test_a_body_that_breaks_off_leaves_only_its_status(serve: Serve, behaviour: Behaviour, kind: str) -> None:
-    exchange = post(http(serve(behaviour)))
+    exchange = post(http(serve(behaviour)), QUICK if kind == "timeout" else CALM)
     assert broken(exchange) == ("body", kind)
     assert isinstance(exchange, Broken)
     assert exchange.status == 200
@@ -67,26 +69,26 @@ def test_a_body_that_breaks_off_leaves_only_its_status(serve: Serve, behaviour: 
 def drip_body(connection: socket.socket) -> None:
     read_request(connection)
     connection.sendall(b"HTTP/1.1 200 OK\r\n\r\n")
-    for _ in range(100):
+    for _ in range(600):
         connection.sendall(b" ")
         time.sleep(0.1)
 
 
 def test_a_body_that_drips_ends_at_the_deadline(serve: Serve) -> None:
     begun = time.monotonic()
-    exchange = post(http(serve(drip_body)), Limits(read_timeout_s=0.4, deadline_s=0.8))
+    exchange = post(http(serve(drip_body)), Limits(read_timeout_s=0.7, deadline_s=0.8))
     assert broken(exchange) == ("body", "deadline")
-    assert time.monotonic() - begun < 2
+    assert time.monotonic() - begun < 30
 
 
 def test_a_body_that_drips_over_tls_ends_at_the_deadline(
     serve: Serve, over_tls: Callable[[Behaviour], Behaviour], certificate: Path
 ) -> None:
     begun = time.monotonic()
-    limits = Limits(read_timeout_s=0.4, deadline_s=0.8)
+    limits = Limits(read_timeout_s=0.7, deadline_s=0.8)
     exchange = post(https(serve(over_tls(drip_body))), limits, ca_file=str(certificate))
     assert broken(exchange) == ("body", "deadline")
-    assert time.monotonic() - begun < 2
+    assert time.monotonic() - begun < 30
 
 
 @pytest.mark.parametrize("status", [301, 302, 303, 307, 308])
@@ -197,7 +199,7 @@ def test_a_kept_connection_that_was_closed_meanwhile_is_replaced(serve: Serve) -
     with transport(http(serve(once))) as client:
         for _ in range(3):
             assert isinstance(client.ask("GET", "/tasks/1", HEADERS), Answer)
-            assert closed.acquire(timeout=2)
+            assert closed.acquire(timeout=60)
 
 
 def test_each_thread_has_connections_of_its_own(serve: Serve) -> None:
@@ -212,7 +214,7 @@ def test_each_thread_has_connections_of_its_own(serve: Serve) -> None:
 
     def ask() -> None:
         with transport(base_url) as client:
-            together.wait(5)
+            together.wait(60)
             for _ in range(5):
                 assert isinstance(client.ask("GET", "/tasks/1", HEADERS), Answer)
 
@@ -220,7 +222,7 @@ def test_each_thread_has_connections_of_its_own(serve: Serve) -> None:
     for thread in threads:
         thread.start()
     for thread in threads:
-        thread.join(10)
+        thread.join()
     assert len(connections) == 4
 
 

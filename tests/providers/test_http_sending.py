@@ -13,7 +13,7 @@ import pytest
 from catalog.providers.http import Answer, Broken, Limits
 from catalog.providers.types import SendForbidden
 from tests.providers.calls import MANY_BYTES, OK, broken, http, https, post
-from tests.providers.conftest import Behaviour, Serve, read_request, replying, reset, transport
+from tests.providers.conftest import CALM, QUICK, Behaviour, Serve, read_request, replying, reset, transport
 
 
 def test_a_host_without_an_address_was_sent_nothing() -> None:
@@ -32,7 +32,7 @@ def test_a_connection_that_does_not_come_about_in_time_was_sent_nothing() -> Non
         for each in waiting:
             each.setblocking(False)
             each.connect_ex(full.getsockname())
-        assert broken(post(http(full.getsockname()[1]))) == ("connecting", "connect")
+        assert broken(post(http(full.getsockname()[1]), QUICK)) == ("connecting", "connect")
         for each in waiting:
             each.close()
 
@@ -70,24 +70,24 @@ def test_a_certificate_of_another_name_was_sent_nothing(
     [
         pytest.param(lambda connection: connection.recv(1), id="closed"),
         pytest.param(lambda connection: (connection.recv(1), reset(connection)), id="reset"),
-        pytest.param(lambda _: time.sleep(3), id="silent"),
+        pytest.param(lambda _: time.sleep(30), id="silent"),
         pytest.param(lambda connection: (connection.recv(1000), connection.sendall(OK)), id="no_tls_at_all"),
     ],
 )
 def test_a_tls_handshake_that_fails_was_sent_nothing(serve: Serve, behaviour: Behaviour) -> None:
-    assert broken(post(https(serve(behaviour)))) == ("connecting", "tls")
+    assert broken(post(https(serve(behaviour)), QUICK)) == ("connecting", "tls")
 
 
 def test_a_handshake_that_drips_ends_at_the_deadline_and_was_sent_nothing(serve: Serve) -> None:
     def drip(connection: socket.socket) -> None:
         connection.sendall(b"\x16\x03\x03\x40\x00\x02\x00\x3f\xfc")  # a long message of the handshake begins
-        for _ in range(100):
+        for _ in range(600):
             connection.sendall(b"\x00")
             time.sleep(0.1)
 
     begun = time.monotonic()
     assert broken(post(https(serve(drip)), Limits(deadline_s=0.8))) == ("connecting", "deadline")
-    assert time.monotonic() - begun < 2
+    assert time.monotonic() - begun < 30
 
 
 def test_the_caller_is_asked_on_the_standing_connection_before_the_first_byte(serve: Serve) -> None:
@@ -100,12 +100,12 @@ def test_the_caller_is_asked_on_the_standing_connection_before_the_first_byte(se
         finished.set()
 
     def forbid() -> None:
-        assert accepted.wait(2), "the connection stands before the question"
+        assert accepted.wait(60), "the connection stands before the question"
         raise SendForbidden("the lease ran out")
 
     exchange = post(http(serve(behaviour)), before_send=forbid)
     assert exchange == Broken("connecting", "forbidden", "the lease ran out")
-    assert finished.wait(2)
+    assert finished.wait(60)
     assert received == [b""]
 
 
@@ -133,7 +133,7 @@ def test_a_deadline_that_passes_while_the_caller_is_asked_keeps_the_request_here
 
     exchange = post(http(serve(behaviour)), Limits(deadline_s=0.2), before_send=lambda: time.sleep(0.4))
     assert broken(exchange) == ("connecting", "deadline")
-    assert finished.wait(2)
+    assert finished.wait(60)
     assert received == [b""]
 
 
@@ -148,7 +148,7 @@ def test_a_process_that_was_stopped_after_it_was_allowed_to_send_sends_nothing(s
     limits = Limits(deadline_s=5, departure_s=0.2)
     exchange = post(http(serve(behaviour)), limits, before_send=lambda: time.sleep(0.3))
     assert broken(exchange) == ("connecting", "forbidden")
-    assert finished.wait(2)
+    assert finished.wait(60)
     assert received == [b""]
 
 
@@ -161,7 +161,7 @@ def test_a_reset_while_the_body_is_written_may_have_been_sent(serve: Serve) -> N
 
 
 def test_a_write_that_times_out_may_have_been_sent(serve: Serve) -> None:
-    exchange = post(http(serve(lambda _: time.sleep(4))), document=MANY_BYTES)
+    exchange = post(http(serve(lambda _: time.sleep(30))), QUICK, document=MANY_BYTES)
     assert broken(exchange) == ("sending", "timeout")
 
 
@@ -170,7 +170,7 @@ def test_a_write_that_times_out_may_have_been_sent(serve: Serve) -> None:
     [
         pytest.param(read_request, "broken", id="closed_without_an_answer"),
         pytest.param(lambda connection: (read_request(connection), reset(connection)), "broken", id="reset"),
-        pytest.param(lambda connection: (read_request(connection), time.sleep(3)), "timeout", id="silent"),
+        pytest.param(lambda connection: (read_request(connection), time.sleep(30)), "timeout", id="silent"),
         pytest.param(replying(b"220 smtp.example ready\r\n\r\n"), "broken", id="no_http"),
         pytest.param(replying(b"HTTP/1.1 200 " + b"x" * 70_000 + b"\r\n\r\n"), "broken", id="a_long_line"),
         pytest.param(
@@ -181,7 +181,7 @@ def test_a_write_that_times_out_may_have_been_sent(serve: Serve) -> None:
 def test_an_answer_that_does_not_come_may_have_been_sent(
     serve: Serve, behaviour: Behaviour, kind: str
 ) -> None:
-    exchange = post(http(serve(behaviour)))
+    exchange = post(http(serve(behaviour)), QUICK if kind == "timeout" else CALM)
     assert broken(exchange) == ("awaiting", kind)
     assert isinstance(exchange, Broken)
     assert exchange.status is None
@@ -202,11 +202,11 @@ def test_headers_that_drip_end_at_the_deadline_though_they_look_like_a_whole_ans
     def drip(connection: socket.socket) -> None:
         read_request(connection)
         connection.sendall(b"HTTP/1.1 200 OK\r\n")
-        for _ in range(100):
+        for _ in range(600):
             connection.sendall(b"A: b\r\n")
             time.sleep(0.1)
 
     begun = time.monotonic()
-    exchange = post(http(serve(drip)), Limits(read_timeout_s=0.4, deadline_s=0.8))
+    exchange = post(http(serve(drip)), Limits(read_timeout_s=0.7, deadline_s=0.8))
     assert broken(exchange) == ("awaiting", "deadline")
-    assert time.monotonic() - begun < 2
+    assert time.monotonic() - begun < 30

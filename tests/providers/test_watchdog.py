@@ -10,9 +10,9 @@ from catalog.providers.watchdog import Watchdog, watchdog
 
 def test_alarms_ring_once_in_the_order_of_their_times_and_not_when_called_off() -> None:
     dog, rung, all_rung = Watchdog(), list[str](), threading.Event()
-    dog.ring_in(0.3, all_rung.set)
-    dog.ring_in(0.2, lambda: rung.append("second"))
-    late = dog.ring_in(0.15, lambda: rung.append("never"))
+    dog.ring_in(0.9, all_rung.set)
+    dog.ring_in(0.8, lambda: rung.append("second"))
+    late = dog.ring_in(0.7, lambda: rung.append("never"))
     dog.ring_in(0.1, lambda: rung.append("first"))
     dog.call_off(late)
     assert all_rung.wait(20)

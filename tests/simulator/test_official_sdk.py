@@ -44,7 +44,7 @@ def test_a_video_is_created_polled_and_fetched(ark: Ark, simulator: Simulator) -
     assert (ended.id, ended.model, ended.duration, ended.ratio) == (created.id, MODEL, 4, "9:16")
     assert (ended.created_at, ended.updated_at) == (NOW.timestamp(), NOW.timestamp() + 4)
     assert ended.usage.completion_tokens == 720 * 1280 * 24 * 4 // 1024
-    with av.open(io.BytesIO(requests.get(ended.content.video_url, timeout=5).content)) as video:
+    with av.open(io.BytesIO(requests.get(ended.content.video_url, timeout=60).content)) as video:
         stream = video.streams.video[0]
         assert (stream.width, stream.height) == (720, 1280)
         assert video.duration == pytest.approx(4_000_000, abs=50_000)
@@ -91,7 +91,7 @@ def test_deleting_an_ended_task_deletes_its_record(ark: Ark, simulator: Simulato
 def test_an_image_comes_with_the_answer(ark: Ark) -> None:
     made = ark.images.generate(model="doubao-seedream-5-0", prompt="A lighthouse", size="1024x768")
     assert made.usage.generated_images == 1
-    picture = Image.open(io.BytesIO(requests.get(made.data[0].url, timeout=5).content))
+    picture = Image.open(io.BytesIO(requests.get(made.data[0].url, timeout=60).content))
     assert picture.size == (1024, 768)
 
 

@@ -45,7 +45,7 @@ def test_a_job_goes_through_its_states_to_an_output_that_can_be_fetched(
     assert seen == ["provider_queued", "running", "succeeded"]
     ended = poll(case, client, job_id)
     assert [locator.kind for locator in ended.outputs] == ["video"]
-    video = requests.get(ended.outputs[0].url, timeout=5)
+    video = requests.get(ended.outputs[0].url, timeout=60)
     assert (video.status_code, video.headers["Content-Type"]) == (200, "video/mp4")
     assert ended.usage
 

@@ -38,7 +38,7 @@ def test_an_image_comes_with_the_answer_where_the_protocol_is_synchronous(
     outcome = accepted(case, client, modality="image")
     assert bool(outcome.outputs) is not case.adapter.capabilities.asynchronous["image"]
     assert [locator.kind for locator in outcome.outputs] == ["image"]
-    picture = requests.get(outcome.outputs[0].url, timeout=5)
+    picture = requests.get(outcome.outputs[0].url, timeout=60)
     assert picture.headers["Content-Type"].startswith("image/")
     assert accepted_at_provider(simulator) == {KEY: 1}
 
