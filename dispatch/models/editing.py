@@ -15,6 +15,8 @@ class WorkingCopy(models.Model):
         settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="working_copies"
     )
     base_revision = models.PositiveIntegerField()  # that the edits were begun from
+    # What each page says that it was typed in; made with the first page, before there is a row.
+    key = models.CharField(max_length=40, blank=True, default="", db_default="")
     typed = models.JSONField(default=dict)  # what differs from it, as typed, by dispatch.drafting's fields
     # The page it was typed on, and the how-manieth change there: what an earlier change sent may come later.
     page = models.CharField(max_length=40, blank=True, default="", db_default="")

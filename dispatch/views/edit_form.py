@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
+from uuid import uuid4
 
 from django.contrib.auth.models import User
 
@@ -69,8 +70,9 @@ class EditParameter:
     choices: Sequence[str]
 
 
-def edit_form(edit: Edit, user: User | None, now: datetime) -> dict[str, Any]:
-    """The context of the form; `user` is left out where only the order is asked for."""
+def edit_form(edit: Edit, user: User | None, now: datetime, key: str = "") -> dict[str, Any]:
+    """The context of the form; `user` is left out where only the order is asked for. `key` is that of the
+    working copy to be, where the page has made one."""
     draft = edit.draft
     fields = {**edit.base.fields, **edit.typed}
     tiers = bindings_now(edit.model, draft.facts, draft.parameters, now)
@@ -83,6 +85,7 @@ def edit_form(edit: Edit, user: User | None, now: datetime) -> dict[str, Any]:
     return {
         "model": edit.model,
         "edit": edit,
+        "key": (edit.copy and edit.copy.key) or key or uuid4().hex,
         "draft": draft,
         "fields": fields,
         "as_of": now,

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Final
+from uuid import uuid4
 
 from django.http import HttpRequest, HttpResponse, QueryDict
 from django.shortcuts import redirect, render
@@ -16,9 +17,15 @@ from dispatch.drafting.merging import chosen
 from dispatch.drafting.notices import moved, renumbered
 from dispatch.queries.drafts import Edit, edit_from, edit_of, supplies_to_bind
 from dispatch.routing.types import TIERS
-from dispatch.services.edit_model import Typed, discard_working_copy, keep_working_copy
+from dispatch.services.edit_model import (
+    Typed,
+    WorkingCopyGone,
+    discard_working_copy,
+    keep_working_copy,
+)
 from dispatch.views.access import person, requires
 from dispatch.views.conflict import conflict_page
+from dispatch.views.differences import differences
 from dispatch.views.edit_form import edit_form
 from dispatch.views.models import find_model
 from dispatch.views.shell import is_beat
@@ -47,13 +54,18 @@ def keep_edit(request: HttpRequest, slug: str) -> HttpResponse:
     done = _done(request.POST, _posted(row, request.POST), "keep" if is_beat(request) else "review")
     edit = done.edit
     now = timezone.now()
-    copy = keep_working_copy(row, person(request), _typed(edit, request.POST), now)
+    typed = _typed(edit, request.POST)
+    try:
+        copy = keep_working_copy(row, person(request), typed, now)
+    except WorkingCopyGone:
+        return _gone_page(request, edit)
     if edit.is_stale:
         return conflict_page(request, edit)
     faults = edit.draft.faults
     if done.action == "review" and not faults:
         return redirect("review_model", slug)
-    context = edit_form(Edit(row, edit.base, edit.stored, edit.typed, copy), person(request), now)
+    now_edited = Edit(row, edit.base, edit.stored, edit.typed, copy)
+    context = edit_form(now_edited, person(request), now, typed.key)
     context |= {"said": done.said, "show_summary": bool(faults) and done.action == "review"}
     if is_beat(request):
         return render(request, "console/models/edit.html#form", context, status=422 if faults else 200)
@@ -65,7 +77,7 @@ def keep_edit(request: HttpRequest, slug: str) -> HttpResponse:
 @require_POST
 @requires("edit")
 def discard_edit(request: HttpRequest, slug: str) -> HttpResponse:
-    discard_working_copy(find_model(slug), person(request))
+    discard_working_copy(find_model(slug), person(request), timezone.now())
     return redirect("model", slug)
 
 
@@ -90,7 +102,20 @@ def merge_edit(request: HttpRequest, slug: str) -> HttpResponse:
 
 def _typed(edit: Edit, form: QueryDict) -> Typed:
     page, step = form.get("page", "")[:40], form.get("step", "")
-    return Typed(edit.base.number, edit.typed, page, int(step) if step.isdecimal() and len(step) < 9 else 0)
+    counted = int(step) if step.isdecimal() and len(step) < 9 else 0
+    return Typed(edit.base.number, edit.typed, page, counted, form.get("key", "")[:40])
+
+
+def _gone_page(request: HttpRequest, edit: Edit) -> HttpResponse:
+    """409: nothing was kept. What was typed stands there, and may be made a working copy of its own."""
+    context = {
+        "model": edit.model,
+        "edit": edit,
+        "rows": request.POST.getlist("row"),
+        "key": uuid4().hex,
+        "differences": differences(edit.base.fields, edit.typed),
+    }
+    return render(request, "console/models/gone.html", context, status=409)
 
 
 def _posted(row: PublicModel, form: QueryDict) -> Edit:

@@ -75,7 +75,7 @@ def save_model(request: HttpRequest, slug: str) -> HttpResponse:
         if not (note and edit.typed) or edit.draft.faults:
             return None
         saved = save_draft(edit.draft, expected_revision=form.version, actor=actor, now=now, note=note)
-        discard_working_copy(row, person(request))
+        discard_working_copy(row, person(request), now)
         _say_saved(request, saved, now)
         return reverse("publish_model", args=[slug])
 

@@ -140,6 +140,37 @@ def test_e13_what_an_earlier_change_of_the_same_page_sent_and_comes_late_changes
     assert typed() == {OSPREY: "920000"}
 
 
+def test_e13_what_comes_after_its_working_copy_was_discarded_is_refused_and_shown(li: Client) -> None:
+    key = li.get(f"{BASE}edit/").context["key"]
+    keep(li, do="keep", key=key, page="17000.5", step="2", **{OSPREY: "950000"})
+    assert li.get(f"{BASE}edit/").context["key"] == key
+    li.post(f"{BASE}edit/discard/")
+    for step in ("1", "3"):  # sent before, and after
+        late = keep(li, do="keep", key=key, page="17000.5", step=step, **{OSPREY: "960000"})
+        assert late.status_code == 409
+        assert not WorkingCopy.objects.exists()
+    text = late.content.decode()
+    assert "Not kept: this working copy is gone" in text
+    assert "<strong>960,000</strong>" in text
+    fresh = late.context["key"]
+    assert keep(li, do="keep", key=fresh, **late.context["edit"].typed).status_code == 302
+    assert WorkingCopy.objects.get().typed == {OSPREY: "960000"}
+
+
+def test_e13_what_comes_after_its_working_copy_was_saved_is_refused(li: Client) -> None:
+    keep(li, key="k" * 32, **{OSPREY: "950000"})
+    assert save(li)["Location"] == PUBLISH
+    assert keep(li, key="k" * 32, base=3, **{OSPREY: "960000"}).status_code == 409
+    assert not WorkingCopy.objects.exists()
+    assert priorities()["osprey-pro"] == 950_000
+
+
+def test_e13_what_was_typed_back_may_be_typed_again_on_the_same_page(li: Client) -> None:
+    for priority, kept in (("950000", True), ("700000", False), ("960000", True)):
+        keep(li, do="keep", key="k" * 32, **{OSPREY: priority})
+        assert WorkingCopy.objects.exists() == kept
+
+
 def test_e14_ties_an_unserved_tier_and_an_all_zero_list_each_show_their_notice(li: Client) -> None:
     SupplyHealthFactory(supply=SupplyBinding.objects.get(tier="degraded").supply, state="disabled")
     zero = {f"{supply}@fallback:priority": "0" for supply in ("wren-lite", "finch-one")}
