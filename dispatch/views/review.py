@@ -34,6 +34,7 @@ from dispatch.views.conflict import conflict_page
 from dispatch.views.differences import differences
 from dispatch.views.models import find_model, last_change
 from dispatch.views.shell import page
+from dispatch.views.snapshot_words import unreplayed_said
 
 NOTE_LENGTH: Final = 300
 _SAVE: Final = "save"
@@ -182,6 +183,7 @@ def _effect(edit: Edit, now: datetime) -> dict[str, Any]:
         "effect": found,
         "share": found.changed / found.replayed if found.replayed else 0.0,
         "unchanged": found.replayed - found.changed,
+        "not_replayed": [(unreplayed_said(reason), n) for reason, n in found.not_replayed.items()],
         "past": [each for each in watches_of(edit.model) if each.compared.share_error is not None],
         "currency": edit.draft.parameters.get("currency", "USD"),
     }

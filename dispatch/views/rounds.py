@@ -16,6 +16,7 @@ from dispatch.views.access import requires
 from dispatch.views.explanation import explained, record_of
 from dispatch.views.shell import page
 from dispatch.views.simulator import simulator_address
+from dispatch.views.snapshot_words import unreplayed_said
 
 
 @require_safe
@@ -49,6 +50,6 @@ def _why_not(found: SelectionRound, supply: str) -> dict[str, Any]:
     try:
         answer = why_not(found, supply, timezone.now())
     except (NotBound, ReplayError) as error:
-        return {"why_not": supply, "cannot_say": str(error)}
+        return {"why_not": supply, "cannot_say": unreplayed_said(str(error))}
     tried = [(change.note, simulator_address(found, change.supposition)) for change in answer.changes]
     return {"why_not": supply, "answer": answer, "tried": tried}

@@ -35,6 +35,7 @@ from dispatch.supposing import supposed_inputs, supposed_model
 from dispatch.views.access import person, requires
 from dispatch.views.explanation import Told, explained
 from dispatch.views.models import find_model
+from dispatch.views.snapshot_words import unreplayed_said
 
 _HEALTH: Final[
     Mapping[str, tuple[Health, int]]
@@ -110,7 +111,7 @@ def _recorded(row: SelectionRound, now: datetime) -> Asked:
     try:
         return Asked(recorded_inputs(row, now))
     except ReplayError as error:
-        return Asked(wrong=str(error), wrong_field="round")
+        return Asked(wrong=unreplayed_said(str(error)), wrong_field="round")
 
 
 def _supposed(model: PublicModel, query: QueryDict, user: User, now: datetime) -> Asked:

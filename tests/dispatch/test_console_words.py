@@ -28,8 +28,8 @@ from dispatch.drafting import fields, notices, reading
 from dispatch.lifecycle import AttemptState, JobState
 from dispatch.models import ProviderEvent, ServiceClass
 from dispatch.queries.timeline import PHASES
-from dispatch.routing import counterfactual, explain, reasons
-from dispatch.views import model_sentences, model_words, vocabulary
+from dispatch.routing import counterfactual, effect, explain, reasons, replay
+from dispatch.views import model_sentences, model_words, snapshot_words, vocabulary
 from dispatch.views.sentences import EXPLANATION
 from health.alerts import SEVERITIES
 from health.circuit import Kind
@@ -109,6 +109,26 @@ def test_the_sentences_about_models_are_those_that_the_rules_speak() -> None:
     with translation.override("zh-hans"):
         said = {each for name, of in vars(model_sentences).items() if name.isupper() for each in of}
         assert not [each for each in said - {"{problem}"} if translation.gettext(each).isascii()]
+
+
+def test_i2_why_a_round_cant_be_routed_again_is_said_in_words() -> None:
+    """Each text that those rules raise, with something in its places."""
+    reasons = {
+        each for module in (replay, effect, counterfactual) for each in _raised_in(Path(module.__file__))
+    }
+    assert len(reasons) == len(snapshot_words.UNREPLAYED)
+    with translation.override("zh-hans"):
+        assert not [each for each in reasons if snapshot_words.unreplayed_said(each).isascii()]
+
+
+def _raised_in(module: Path) -> set[str]:
+    raised = [node.exc for node in ast.walk(ast.parse(module.read_text())) if isinstance(node, ast.Raise)]
+    texts = [each.args[0] for each in raised if isinstance(each, ast.Call)]
+    return {
+        "".join(str(part.value) if isinstance(part, ast.Constant) else "USD" for part in text.values)
+        for text in texts
+        if isinstance(text, ast.JoinedStr)
+    }
 
 
 def test_every_parameter_and_field_that_is_edited_has_words() -> None:

@@ -47,6 +47,19 @@ def test_a_tier_below_the_one_that_took_the_job_says_so_and_names_no_setting() -
         ("channel ark-beijing: 3 of at most 2", "渠道 ark-beijing：3 个，上限 2 个"),
         ("the supply, channel ark-beijing", "该供给、渠道 ark-beijing"),
         ("the supply, something else", ""),
+        ("duration_s 10 (can 4 to 6)", "时长（秒）：10（仅支持：4 至 6）"),
+        (
+            "mode extend (can image_to_video, text_to_video); images 5 (at most 4)",
+            "模式：延长视频（仅支持：图生视频、文生视频）、参考图像：5（最多 4）",
+        ),
+        ("audio true (can false with resolution 1080p)", "声音：是（分辨率 1080p 时仅支持：否）"),
+        ("duration_s 8 (can … to 6 with fps 60)", "时长（秒）：8（帧率 60 时仅支持：不超过 6）"),
+        ("fps 60 (can nothing); seed", "帧率：60（仅支持：无）、种子：不支持"),
+        ("asked per_request, charged per_second", "请求：按结果；计费：按秒"),
+        ("tier fallback", "备选"),
+        ("does not guarantee iso27001", "不保证 iso27001"),
+        ("0.9 over 0.5", "0.9，高于 0.5"),
+        ("reference.mp4 has 70 frames", ""),
     ],
 )
 def test_recorded_details_are_said_in_chinese_where_their_words_are_known(
