@@ -31,26 +31,29 @@ class WorkingCopyGone(Exception):
 def keep_working_copy(model: PublicModel, user: User, typed: Typed, now: datetime) -> WorkingCopy | None:
     """The copy that stands now: what an earlier change of the same page sent, and comes later, changes
     nothing. Without any difference no copy is kept. Raises WorkingCopyGone."""
-    copy = _locked(model, user)
-    if FormReceipt.objects.filter(pk=typed.key).exists():
-        raise WorkingCopyGone(typed.key)
-    if copy and typed.page and copy.page == typed.page and copy.step > typed.step:
-        return copy
-    if not typed.fields:
-        WorkingCopy.objects.filter(public_model=model, user=user).delete()
-        return None
     values = {
-        "key": copy.key if copy and copy.key else typed.key,
         "base_revision": typed.base_revision,
         "typed": dict(typed.fields),
         "page": typed.page,
         "step": typed.step,
         "changed_at": now,
     }
-    kept, _made = WorkingCopy.objects.update_or_create(
-        public_model=model, user=user, defaults=values, create_defaults=values | {"begun_at": now}
+    # The row before the look: two changes of a page may begin it at once, and the second has to compare.
+    copy, is_new = WorkingCopy.objects.select_for_update().get_or_create(
+        public_model=model, user=user, defaults=values | {"key": typed.key, "begun_at": now}
     )
-    return kept
+    if FormReceipt.objects.filter(pk=typed.key).exists():
+        raise WorkingCopyGone(typed.key)
+    if typed.page and copy.page == typed.page and copy.step > typed.step:
+        return copy
+    if not typed.fields:
+        copy.delete()
+        return None
+    if not is_new:
+        for name, value in (values | {"key": copy.key or typed.key}).items():
+            setattr(copy, name, value)
+        copy.save()
+    return copy
 
 
 @transaction.atomic

@@ -1,6 +1,5 @@
 """A scan and a request for an image take slots of one customer at once: together no more than it may hold."""
 
-import time
 from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Any
@@ -16,6 +15,7 @@ from dispatch.models import CapacityLease
 from dispatch.services import dispatch_scan, serve_queue
 from dispatch.services import generate_image as generating
 from tests.engine import IMAGE, Engine
+from tests.waiting import until_somebody_waits
 
 APART = ("singapore-seedance-2-0", "beijing-seedream-4-0")  # no channel of one is the other's
 
@@ -87,17 +87,8 @@ def test_an_image_waits_for_a_scan_that_is_about_to_take_the_last_slot_and_is_re
 
         def ask() -> None:
             asked.append(pool.submit(image, engine_of_one))
-            _until_somebody_waits(asked[0])
+            until_somebody_waits(asked[0])
 
         after(monkeypatch, "write_batch", ask)
         assert dispatch_scan.scan(engine_of_one.now) == 1
         assert (asked[0].result(), held()) == (429, 1)
-
-
-def _until_somebody_waits(asked: Future[int]) -> None:
-    deadline = time.monotonic() + 20
-    with connection.cursor() as cursor:
-        while time.monotonic() < deadline and not asked.done():
-            cursor.execute("SELECT EXISTS (SELECT FROM pg_locks WHERE NOT granted)")
-            if cursor.fetchone()[0]:
-                return

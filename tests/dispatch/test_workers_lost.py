@@ -1,6 +1,5 @@
 """Workers that die, sleep, overlap or wait for each other: nothing is lost, sent twice or settled twice."""
 
-import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from copy import copy
@@ -20,6 +19,7 @@ from dispatch.sending import Sender
 from dispatch.services import cancel, dispatch_scan, follow, reconcile, record_submission, submit
 from dispatch.services.record_poll import record_poll
 from tests.engine import VIDEO, Engine
+from tests.waiting import until_somebody_waits
 
 A = AttemptState
 
@@ -141,7 +141,7 @@ def test_a_submission_and_a_cancellation_lock_in_one_order(engine: Engine) -> No
         with transaction.atomic():
             Job.objects.select_for_update().get(pk=job.pk)
             waiting = pool.submit(_closing(lambda _: submit._claim([attempt.pk], engine.now)), None)
-            _until_somebody_waits()
+            until_somebody_waits(waiting)
             CapacityLease.objects.select_for_update(nowait=True).get(attempt=attempt)
             cancel.cancel(job.pk, engine.now)
         assert waiting.result() == []
@@ -158,14 +158,3 @@ def _closing(work: Callable[[Any], Any]) -> Callable[[Any], Any]:
             connection.close()
 
     return closed
-
-
-def _until_somebody_waits() -> None:
-    asked = "SELECT EXISTS (SELECT FROM pg_locks WHERE NOT granted)"
-    deadline = time.monotonic() + 20
-    with connection.cursor() as cursor:
-        while time.monotonic() < deadline:
-            cursor.execute(asked)
-            if cursor.fetchone()[0]:
-                return
-    raise AssertionError("nobody waits for a lock")
