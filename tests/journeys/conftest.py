@@ -16,7 +16,7 @@ from catalog.simulator.scenario import Timing
 from catalog.simulator.server import Simulator
 from dispatch.services.import_catalogue import apply_import, plan_import
 from tests.engine import catalogue_environment
-from tests.journeys.processes import ROOT, Running, database_url, manage, running
+from tests.journeys.processes import PATIENCE_S, ROOT, Running, database_url, manage, running
 
 Start = Callable[..., Running]
 
@@ -51,14 +51,13 @@ def api(tmp_path: Path, simulator: Simulator) -> Iterator[str]:
 @contextmanager
 def web_server(environment: Mapping[str, str], log: Path) -> Iterator[str]:
     """The address of the customer API, served by real processes."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        address = f"127.0.0.1:{probe.getsockname()[1]}"
-    options = ["--bind", address, "--worker-class", "gthread", "--threads", "8", "--chdir", str(ROOT)]
-    command = [sys.executable, "-m", "gunicorn", *options, "config.wsgi"]
-    with running(command, environment, log) as web:
-        web.says("Listening at", 60)
-        yield f"http://{address}/api/v1/"
+    with socket.create_server(("127.0.0.1", 0)) as door:  # from now on nobody else gets the port
+        bind = ["--bind", f"fd://{door.fileno()}"]
+        options = [*bind, "--worker-class", "gthread", "--threads", "8", "--chdir", str(ROOT)]
+        command = [sys.executable, "-m", "gunicorn", *options, "config.wsgi"]
+        with running(command, environment, log, inherits=[door.fileno()]) as web:
+            web.says("Listening at", PATIENCE_S)
+            yield f"http://127.0.0.1:{door.getsockname()[1]}/api/v1/"
 
 
 def load_catalogue(simulator: Simulator, text: str) -> None:

@@ -7,7 +7,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,6 +17,13 @@ import psutil
 from psycopg.conninfo import conninfo_to_dict
 
 ROOT = Path(__file__).resolve().parents[2]
+# Only bounds a failure, on a machine however slow: what comes is not waited for any longer.
+PATIENCE_S = 120
+
+
+def busy(promised_s: float) -> float:
+    """What is promised within so many seconds may take as long where others are at work too."""
+    return 3 * promised_s + 10
 
 
 def wait_until(condition: Callable[[], object], within_s: float, what: str) -> float:
@@ -53,17 +60,23 @@ class Running:
 
 @contextmanager
 def running(
-    command: list[str], environment: Mapping[str, str], log: Path, cwd: Path = ROOT
+    command: list[str],
+    environment: Mapping[str, str],
+    log: Path,
+    cwd: Path = ROOT,
+    inherits: Sequence[int] = (),
 ) -> Iterator[Running]:
     """The process, and at the end an end for it and everything below it."""
     with log.open("ab") as file:
-        process = subprocess.Popen(command, env=dict(environment), stdout=file, stderr=file, cwd=cwd)
+        process = subprocess.Popen(
+            command, env=dict(environment), stdout=file, stderr=file, cwd=cwd, pass_fds=inherits
+        )
     try:
         yield Running(process, log)
     finally:
         for member in family_of(process.pid):
             kill(member.pid)
-        process.wait(10)
+        process.wait(PATIENCE_S)
 
 
 @contextmanager

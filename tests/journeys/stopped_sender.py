@@ -29,8 +29,8 @@ def main(attempt_id: int, moment: datetime, place: str) -> None:
         transport.limits = replace(transport.limits, departure_s=QUICK_DEPARTURE_S)
         return transport
 
-    submit.transport_for_sending = quick  # type: ignore[assignment]
     if place == "allowed":
+        submit.transport_for_sending = quick  # type: ignore[assignment]
         submit._allow = _then(submit._allow, _stop)
     else:
         http.client.HTTPConnection.send = _stopped_before_body(http.client.HTTPConnection.send)  # type: ignore[method-assign]

@@ -9,8 +9,9 @@ from django.db import connection, transaction
 from django_q.models import OrmQ
 from django_q.signing import SignedPackage
 
-from config.broker import WAIT_S, ListeningBroker
+from config.broker import ListeningBroker
 from dispatch.ringing import wake
+from tests.journeys.processes import PATIENCE_S, wait_until
 
 pytestmark = [pytest.mark.journey, pytest.mark.django_db(transaction=True)]
 
@@ -21,30 +22,30 @@ def broker() -> ListeningBroker:
 
 
 class Reader(threading.Thread):
-    """Takes tasks on a connection of its own, as the process of a cluster does, until it has `wanted`."""
+    """Takes tasks on a connection of its own, as the process of a cluster does, until there are `wanted`."""
 
-    def __init__(self, wanted: int, queue: str = "control") -> None:
+    def __init__(self, wanted: int, taken: list[str]) -> None:
         super().__init__()
-        self.broker, self.wanted = ListeningBroker(queue), wanted
-        self.taken: list[tuple[str, float]] = []
-        self.listens = threading.Event()
-        self.gives_up_s = time.monotonic() + 15
+        self.broker, self.wanted, self.taken = ListeningBroker("control"), wanted, taken
+        self.gives_up_s = time.monotonic() + PATIENCE_S
 
     def run(self) -> None:
         while len(self.taken) < self.wanted and time.monotonic() < self.gives_up_s:
-            for _, payload in self.broker.dequeue() or []:
-                self.taken.append((payload, time.monotonic()))
-            self.listens.set()
+            self.taken += [payload for _, payload in self.broker.dequeue() or []]
         connection.close()
+
+    def has_looked(self) -> bool:
+        """From then on it waits, and is told of what comes."""
+        return self.broker._look_at_s > 0
 
 
 @pytest.fixture
 def reader() -> Iterator[Reader]:
-    reader = Reader(wanted=1)
+    reader = Reader(1, [])
     reader.start()
-    assert reader.listens.wait(10)
+    wait_until(reader.has_looked, PATIENCE_S, "it waits")
     yield reader
-    reader.join(20)
+    reader.join()
 
 
 def payloads(broker: ListeningBroker) -> list[str]:
@@ -80,28 +81,30 @@ def test_a_task_of_a_transaction_that_fails_was_never_there(broker: ListeningBro
     assert broker.dequeue() is None
 
 
+@pytest.fixture
+def long_waits(monkeypatch: pytest.MonkeyPatch) -> None:
+    for wait in ("WAIT_S", "LOOK_AT_LEAST_EVERY_S"):
+        monkeypatch.setattr(f"config.broker.{wait}", 2 * PATIENCE_S)
+
+
+@pytest.mark.usefixtures("long_waits")
 def test_a_waiting_reader_gets_a_new_task_long_before_it_would_look_again(
     broker: ListeningBroker, reader: Reader
 ) -> None:
-    time.sleep(0.1)  # into its wait
-    began_s = time.monotonic()
     broker.enqueue("now")
-    reader.join(5)
-    ((payload, taken_s),) = reader.taken
-    assert payload == "now"
-    assert taken_s - began_s < WAIT_S / 2
+    reader.join(PATIENCE_S)
+    assert reader.taken == ["now"]
 
 
 def test_two_readers_never_take_the_same_task(broker: ListeningBroker) -> None:
-    readers = [Reader(wanted=100), Reader(wanted=100)]
+    taken: list[str] = []
+    readers = [Reader(100, taken), Reader(100, taken)]
     for number in range(100):
         broker.enqueue(str(number))
     for each in readers:
-        each.gives_up_s = time.monotonic() + 3
         each.start()
     for each in readers:
-        each.join(10)
-    taken = [payload for each in readers for payload, _ in each.taken]
+        each.join()
     assert sorted(taken, key=int) == [str(number) for number in range(100)]
 
 
@@ -114,8 +117,8 @@ def test_a_reader_that_loses_its_connection_works_on_and_is_told_again(
             " WHERE datname = current_database() AND pid <> pg_backend_pid()"
         )
     broker.enqueue("after the loss")
-    reader.join(10)
-    assert [payload for payload, _ in reader.taken] == ["after the loss"]
+    reader.join()
+    assert reader.taken == ["after the loss"]
 
 
 def test_a_word_has_its_task_run_once_however_often_it_is_said_and_leaves_nothing_to_acknowledge(

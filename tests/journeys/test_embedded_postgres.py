@@ -13,7 +13,7 @@ import pytest
 
 from config import embedded
 from config.binaries import PLACE, PostgresUnavailable
-from tests.journeys.processes import all_gone, kill, open_folder, running, wait_until
+from tests.journeys.processes import PATIENCE_S, all_gone, busy, kill, open_folder, running, wait_until
 
 pytestmark = [pytest.mark.journey, pytest.mark.patient]
 
@@ -86,12 +86,12 @@ def test_a_second_owner_is_refused_and_the_first_works_on(home: Path) -> None:
 @pytest.mark.skipif(sys.platform != "linux", reason="only Linux tells a child of its parent's death")
 def test_the_server_ends_with_an_owner_who_is_killed_and_the_next_start_recovers(home: Path) -> None:
     with running([sys.executable, "-c", OWNER, str(home)], os.environ, home / "owner.log") as owner:
-        wait_until((home / "started").exists, 30, "the server starts")
+        wait_until((home / "started").exists, PATIENCE_S, "the server starts")
         ask(embedded.url_of(home), "CREATE TABLE kept AS SELECT 7 AS number")
         family = owner.family()
         assert any(member.name() == "postgres" for member in family)
         kill(owner.pid)
-        wait_until(lambda: all_gone(family), 5, "everything ends with its owner")
+        wait_until(lambda: all_gone(family), busy(5), "everything ends with its owner")
     server = embedded.start(home)
     assert ask(server.url, "SELECT number FROM kept") == 7
     server.stop()
@@ -101,7 +101,7 @@ def test_a_server_that_outlived_its_owner_is_ended_by_the_next_start(home: Path)
     stray = embedded.start(home, durable=False)
     stray._lock.close()  # as after the death of an owner whose kernel told nobody
     server = embedded.start(home, durable=False)
-    assert stray.process.wait(5) == 0
+    assert stray.process.wait(PATIENCE_S) == 0
     assert ask(server.url, "SELECT 1") == 1
     server.stop()
 
@@ -109,7 +109,7 @@ def test_a_server_that_outlived_its_owner_is_ended_by_the_next_start(home: Path)
 def test_a_process_number_that_another_program_got_meanwhile_does_not_stop_the_start(home: Path) -> None:
     embedded.start(home, durable=False).stop()
     with running(
-        [sys.executable, "-c", "import time; time.sleep(60)"], os.environ, home / "other.log"
+        [sys.executable, "-c", "import time; time.sleep(600)"], os.environ, home / "other.log"
     ) as other:
         (home / "postgres" / "postmaster.pid").write_text(f"{other.pid}\n{home}/postgres\n")
         embedded.start(home, durable=False).stop()
@@ -174,7 +174,7 @@ def test_a_path_too_long_for_a_socket_gets_its_socket_elsewhere(home: Path) -> N
 
 def test_stopping_is_clean_and_may_be_repeated(home: Path) -> None:
     server = embedded.start(home, durable=False)
-    server.stop()
+    server.stop(PATIENCE_S)
     server.stop()
     assert server.process.returncode == 0
     assert "database system is shut down" in (home / "postgres.log").read_text()

@@ -19,7 +19,7 @@ from dispatch.lifecycle import AttemptState
 from dispatch.models import Attempt, Job
 from dispatch.services import dispatch_scan
 from tests.engine import Engine
-from tests.journeys.processes import Running, database_url, kill, running, wait_until
+from tests.journeys.processes import PATIENCE_S, Running, database_url, kill, running, wait_until
 from tests.journeys.stopped_sender import QUICK_DEPARTURE_S
 
 pytestmark = [pytest.mark.journey, pytest.mark.patient]
@@ -32,7 +32,7 @@ class Stopped:
     def __init__(self, engine: Engine, worker: Running, attempt: Attempt) -> None:
         self.engine, self.worker, self.attempt = engine, worker, attempt
         self.job = Job.objects.get(attempts=attempt)
-        wait_until(self._stands, 30, "the worker stops itself")
+        wait_until(self._stands, PATIENCE_S, "the worker stops itself")
         engine.run(600, step_s=40)
 
     def _stands(self) -> bool:
@@ -42,7 +42,7 @@ class Stopped:
     def goes_on(self) -> None:
         time.sleep(QUICK_DEPARTURE_S)
         kill(self.worker.pid, signal.SIGCONT)
-        assert self.worker.process.wait(30) == 0, self.worker.output()
+        assert self.worker.process.wait(PATIENCE_S) == 0, self.worker.output()
 
     def references_posted(self) -> list[str]:
         return [post["reference"] for post in self.engine.simulator.world.log()["posts"]]
@@ -90,7 +90,7 @@ def test_a_worker_that_slept_in_the_very_write_is_waited_for_and_its_late_submis
 @pytest.mark.parametrize("stopped", ["writing"], indirect=True)
 def test_once_the_sleeping_worker_is_dead_two_listings_prove_that_nothing_was_sent(stopped: Stopped) -> None:
     kill(stopped.worker.pid)
-    stopped.worker.process.wait(10)
+    stopped.worker.process.wait(PATIENCE_S)
     stopped.engine.finish(stopped.job, within_s=900)
     assert stopped.engine.attempts(stopped.job) == [A.FAILED, A.SUCCEEDED]
     second = stopped.job.attempts.get(number=2)

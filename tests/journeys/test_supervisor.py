@@ -9,7 +9,7 @@ from pathlib import Path
 import psutil
 import pytest
 
-from tests.journeys.processes import Running, all_gone, kill, running, wait_until
+from tests.journeys.processes import PATIENCE_S, Running, all_gone, busy, kill, running, wait_until
 
 pytestmark = pytest.mark.journey
 
@@ -60,12 +60,18 @@ def command(folder: Path, *programs: str) -> list[str]:
 @pytest.fixture
 def supervisor(folder: Path) -> Iterator[Running]:
     with running(command(folder, "parent", "polite"), os.environ, folder / "output") as supervisor:
-        supervisor.says("all ready", 20)
+        supervisor.says("all ready", PATIENCE_S)
         yield supervisor
 
 
 def program(supervisor: Running, name: str) -> psutil.Process:
-    return next(each for each in supervisor.family() if f"{name}.py" in " ".join(each.cmdline()))
+    """Once it runs: the supervisor says so just before it starts one again."""
+
+    def found() -> list[psutil.Process]:
+        return [each for each in supervisor.family() if f"{name}.py" in " ".join(each.cmdline())]
+
+    wait_until(found, PATIENCE_S, f"{name} runs")
+    return found()[0]
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
@@ -73,7 +79,7 @@ def test_asked_to_stop_it_leaves_nothing(supervisor: Running, folder: Path, numb
     family = supervisor.family()
     assert len(family) == 4, "the supervisor, two programs, and the child of one"
     kill(supervisor.pid, number)
-    wait_until(lambda: all_gone(family), 3, "every process ends")
+    wait_until(lambda: all_gone(family), busy(3), "every process ends")
     assert "stopped" in supervisor.output()
 
 
@@ -81,24 +87,24 @@ def test_asked_many_times_it_asks_each_program_once(supervisor: Running, folder:
     family = supervisor.family()
     for number in (signal.SIGINT, signal.SIGINT, signal.SIGTERM, signal.SIGINT):
         kill(supervisor.pid, number)
-    wait_until(lambda: all_gone(family), 3, "every process ends")
+    wait_until(lambda: all_gone(family), busy(3), "every process ends")
     assert (folder / "asked").read_text() == "SIGTERM "
 
 
 def test_a_program_that_ignores_every_request_is_gone_within_ten_seconds(folder: Path) -> None:
     programs = command(folder, "polite", "stubborn")
     with running(programs, os.environ, folder / "output") as supervisor:
-        supervisor.says("all ready", 20)
+        supervisor.says("all ready", PATIENCE_S)
         family = supervisor.family()
         kill(supervisor.pid, signal.SIGINT)
-        wait_until(lambda: all_gone(family), 10, "every process ends")
+        wait_until(lambda: all_gone(family), busy(10), "every process ends")
     assert (folder / "asked").read_text() == "SIGTERM "
 
 
 def test_a_program_that_is_killed_is_started_again(supervisor: Running, folder: Path) -> None:
     old = program(supervisor, "polite").pid
     kill(old)
-    supervisor.says("polite is started again", 5)
+    supervisor.says("polite is started again", PATIENCE_S)
     assert "polite was ended by SIGKILL" in supervisor.output()
     assert program(supervisor, "polite").pid != old
 
@@ -106,24 +112,24 @@ def test_a_program_that_is_killed_is_started_again(supervisor: Running, folder: 
 def test_what_a_killed_program_had_started_does_not_outlive_it(supervisor: Running, folder: Path) -> None:
     child = program(supervisor, "parent").children()
     kill(program(supervisor, "parent").pid)
-    supervisor.says("parent is started again", 5)
-    assert all_gone(child)
+    supervisor.says("parent is started again", PATIENCE_S)
+    wait_until(lambda: all_gone(child), PATIENCE_S, "what it had started ends")
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="only Linux tells a child of its parent's death")
 def test_killed_itself_it_has_its_programs_asked_to_stop(folder: Path) -> None:
     programs = command(folder, "polite")
     with running(programs, os.environ, folder / "output") as supervisor:
-        supervisor.says("all ready", 20)
+        supervisor.says("all ready", PATIENCE_S)
         family = supervisor.family()
         kill(supervisor.pid)
-        wait_until(lambda: all_gone(family), 3, "they end")
+        wait_until(lambda: all_gone(family), busy(3), "they end")
     assert (folder / "asked").read_text() == "SIGTERM "
 
 
 def test_a_program_that_ends_at_once_is_told_with_the_end_of_its_log(folder: Path) -> None:
     programs = command(folder, "polite", "broken")
     with running(programs, os.environ, folder / "output") as supervisor:
-        assert supervisor.process.wait(20) == 1
+        assert supervisor.process.wait(PATIENCE_S) == 1
     assert "broken ended with 1" in supervisor.output()
     assert "the port is taken" in supervisor.output()

@@ -9,7 +9,7 @@ from django.utils import timezone
 
 from dispatch.models import Bell
 from tests.journeys.conftest import Start
-from tests.journeys.processes import Running, all_gone, kill, wait_until
+from tests.journeys.processes import PATIENCE_S, Running, all_gone, busy, kill, wait_until
 
 pytestmark = pytest.mark.journey
 LONG_AGO = datetime(2000, 1, 1, tzinfo=UTC)
@@ -40,7 +40,7 @@ def sentinel(guard: Running) -> psutil.Process:
 def guard(start: Start) -> Running:
     start("pulse")
     guard = start("worker", "control", "--grace", "3")
-    await_answer(60, "the cluster answers its first bell")
+    await_answer(PATIENCE_S, "the cluster answers its first bell")
     return guard
 
 
@@ -50,16 +50,16 @@ def test_a_cluster_that_is_stopped_in_its_tracks_is_replaced_and_answers_within_
     old = guard.family()[1:]
     for member in old:
         kill(member.pid, signal.SIGSTOP)
-    await_answer(10, "a new cluster answers")
+    await_answer(busy(10), "a new cluster answers")
     assert "answers no bell" in guard.output()
-    assert all_gone(old)
+    wait_until(lambda: all_gone(old), PATIENCE_S, "every process of the old cluster ends")
 
 
 def test_killed_workers_that_took_the_lock_of_the_queue_with_them_are_replaced(guard: Running) -> None:
     old = cluster(guard)
     for worker in sentinel(guard).children():
         kill(worker.pid)
-    await_answer(12, "the cluster, mended or replaced, answers")
+    await_answer(busy(12), "the cluster, mended or replaced, answers")
     assert guard.process.poll() is None
     assert old.is_running() == ("is replaced" not in guard.output())
 
@@ -68,22 +68,22 @@ def test_a_cluster_whose_head_or_sentinel_is_killed_is_replaced_whole(guard: Run
     for part in (cluster, sentinel):
         old = guard.family()[1:]
         kill(part(guard).pid)
-        wait_until(lambda old=old: all_gone(old), 5, "the rest of the old cluster ends")  # type: ignore[misc]
-        await_answer(15, "a new cluster answers")
+        wait_until(lambda old=old: all_gone(old), busy(5), "the rest of the old cluster ends")  # type: ignore[misc]
+        await_answer(busy(15), "a new cluster answers")
 
 
 def test_a_killed_guard_takes_its_cluster_with_it(guard: Running) -> None:
     family = guard.family()
     kill(guard.pid)
-    wait_until(lambda: all_gone(family), 3, "every process of the cluster ends")
+    wait_until(lambda: all_gone(family), busy(3), "every process of the cluster ends")
 
 
 def test_asked_to_stop_more_than_once_it_ends_in_order(guard: Running) -> None:
     family = guard.family()
     for number in (signal.SIGTERM, signal.SIGINT, signal.SIGTERM):
         kill(guard.pid, number)
-    assert guard.process.wait(6) == 0
-    assert all_gone(family)
+    assert guard.process.wait(busy(6)) == 0
+    wait_until(lambda: all_gone(family), PATIENCE_S, "every process of the cluster ends")
 
 
 def test_a_hung_cluster_does_not_delay_the_end_beyond_its_grace(guard: Running) -> None:
@@ -91,5 +91,5 @@ def test_a_hung_cluster_does_not_delay_the_end_beyond_its_grace(guard: Running) 
     for member in family[1:]:
         kill(member.pid, signal.SIGSTOP)
     kill(guard.pid, signal.SIGTERM)
-    assert guard.process.wait(6) == 0
-    assert all_gone(family)
+    assert guard.process.wait(busy(6)) == 0
+    wait_until(lambda: all_gone(family), PATIENCE_S, "every process of the cluster ends")
