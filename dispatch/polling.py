@@ -1,15 +1,19 @@
 """The polls of this process that are under way: threads that ask providers and never touch the database.
 
 They outlive the task that began them, and so do their connections. A supplier that hangs holds its own
-channel's few threads for as long as it hangs, and no worker: what it says at last is collected later."""
+channel's few threads for as long as it hangs, and no worker: what it says at last is collected later.
+
+Threads that all have something to do only take the interpreter from each other: thirty that poll a supplier
+which answers at once cost half as much again as two. So a channel has as many as its answers leave idle."""
 
 import os
 import time
-from collections import Counter
+from collections import Counter, defaultdict, deque
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from queue import Empty, SimpleQueue
+from threading import Lock
 
 from django.conf import settings
 
@@ -17,12 +21,40 @@ from catalog.providers.types import PollResult
 from dispatch.poll_rows import Claimed
 
 _GATHER_S = 0.05  # for so long others are waited for when one has come in, to be recorded together
+_LOOK_S = 0.02  # so often it is looked whether more threads are wanted, while nothing comes in
+_WORK_S = 0.003  # of a processor, for one poll: amply
+_FEWEST, _RECENT = 2, 8
 
 
 @dataclass(frozen=True, slots=True)
 class Answered:
     attempt: Claimed
     result: PollResult | Exception  # what broke the asking, which nothing foreseen does
+
+
+def threads_wanted(answer_s: float) -> int:
+    """So many polls are sent in the time that one waits for its answer."""
+    return max(_FEWEST, int(answer_s / _WORK_S))
+
+
+@dataclass(slots=True)
+class _Lane:
+    """The polls of one channel that wait for a thread, and its threads."""
+
+    waiting: deque[tuple[Claimed, Callable[[], PollResult]]] = field(default_factory=deque)
+    threads: int = 0
+    answer_s: float = 0  # of late
+    began_at_s: float = 0  # the last one that a thread took up
+
+    def lacks(self) -> int:
+        """More threads to begin now. Where all wait, the time that the last one has waited says how long an
+        answer takes at least."""
+        waited_s = time.monotonic() - self.began_at_s if self.threads else 0
+        wanted = threads_wanted(max(self.answer_s, waited_s))
+        return min(wanted - self.threads, len(self.waiting))
+
+    def took(self, seconds: float) -> None:
+        self.answer_s += (seconds - self.answer_s) / (_RECENT if self.answer_s else 1)
 
 
 class Polling:
@@ -33,6 +65,8 @@ class Polling:
         self._pool = ThreadPoolExecutor(threads, thread_name_prefix="poll")
         self._under_way: Counter[int] = Counter()  # by channel
         self._answers: SimpleQueue[Answered] = SimpleQueue()
+        self._lanes: defaultdict[int, _Lane] = defaultdict(_Lane)
+        self._lock = Lock()  # of the lanes
 
     def room(self, channels: Sequence[int]) -> Mapping[int, int]:
         """How many polls of each channel may begin; what there is goes round, the first named first."""
@@ -47,28 +81,64 @@ class Polling:
 
     def begin(self, attempt: Claimed, ask: Callable[[], PollResult]) -> None:
         self._under_way[attempt.channel_id] += 1
-        self._pool.submit(self._ask, attempt, ask)
-
-    def _ask(self, attempt: Claimed, ask: Callable[[], PollResult]) -> None:
-        try:
-            self._answers.put(Answered(attempt, ask()))
-        except Exception as error:  # noqa: BLE001 - told to whoever records it
-            self._answers.put(Answered(attempt, error))
+        with self._lock:
+            lane = self._lanes[attempt.channel_id]
+            lane.waiting.append((attempt, ask))
+            self._widen(lane)
 
     def answered(self, wait_s: float) -> list[Answered]:
         """What has come in since; waits `wait_s` at most for the first."""
         if not self._under_way.total():
             return []
-        try:
-            found = [self._answers.get(timeout=wait_s)]
-        except Empty:
+        first = self._first(time.monotonic() + wait_s)
+        if first is None:
             return []
+        found = [first]
         if self._under_way.total() > 1:
             time.sleep(_GATHER_S)
         while not self._answers.empty():
             found.append(self._answers.get())
         self._under_way.subtract(answer.attempt.channel_id for answer in found)
         return found
+
+    def _first(self, until_s: float) -> Answered | None:
+        while True:
+            try:
+                return self._answers.get(timeout=min(_LOOK_S, max(0, until_s - time.monotonic())))
+            except Empty:
+                if time.monotonic() >= until_s:
+                    return None
+            with self._lock:
+                for lane in self._lanes.values():
+                    self._widen(lane)
+
+    def _widen(self, lane: _Lane) -> None:
+        for _ in range(lane.lacks()):
+            lane.threads += 1
+            lane.began_at_s = time.monotonic()
+            self._pool.submit(self._work, lane)
+
+    def _work(self, lane: _Lane) -> None:
+        """In a thread: one after the other, while there is one and no thread too many."""
+        while True:
+            with self._lock:
+                if not lane.waiting:
+                    lane.threads -= 1
+                    return
+                attempt, ask = lane.waiting.popleft()
+                lane.began_at_s = began_s = time.monotonic()
+            self._ask(attempt, ask)
+            with self._lock:
+                lane.took(time.monotonic() - began_s)
+                if lane.threads > threads_wanted(lane.answer_s):
+                    lane.threads -= 1
+                    return
+
+    def _ask(self, attempt: Claimed, ask: Callable[[], PollResult]) -> None:
+        try:
+            self._answers.put(Answered(attempt, ask()))
+        except Exception as error:  # noqa: BLE001 - told to whoever records it
+            self._answers.put(Answered(attempt, error))
 
 
 _of_process: dict[int, Polling] = {}

@@ -3,6 +3,7 @@
 import time
 from datetime import timedelta
 from itertools import pairwise
+from threading import Event, Semaphore
 from typing import Any
 
 import pytest
@@ -11,12 +12,13 @@ from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
 from catalog.models import Channel
+from catalog.providers.types import PollFailure
 from dispatch import live_catalogue, polling, selection_facts, tasks
 from dispatch.backoff import poll_interval_s
 from dispatch.lifecycle import AttemptState
 from dispatch.models import Attempt, CapacityLease, Job, ProviderEvent, ProviderJob
 from dispatch.poll_rows import Claimed
-from dispatch.polling import Polling
+from dispatch.polling import Polling, threads_wanted
 from health.models import Alert, SupplyHealth
 from tests.engine import Engine
 from tests.factories import NOW
@@ -72,6 +74,34 @@ def test_threads_go_round_and_no_channel_takes_more_than_its_own() -> None:
         five.answered(1)
     five.answered(1)
     assert five.room([1]) == {1: 3}
+
+
+def test_a_channel_has_threads_for_the_time_that_its_answers_take() -> None:
+    assert threads_wanted(0) == threads_wanted(0.001) == 2
+    assert threads_wanted(0.03) == 10
+    assert threads_wanted(0.3) == 100
+
+
+def test_while_no_answer_comes_all_are_asked_soon() -> None:
+    many, asked, told = Polling(threads=20, per_channel=12), Semaphore(0), Event()
+
+    def ask() -> PollFailure:
+        asked.release()
+        told.wait(60)
+        return PollFailure(False, None, "it took long")
+
+    for _ in range(12):
+        many.begin(claimed(1), ask)
+    began = time.monotonic()
+    for _ in range(12):
+        while not asked.acquire(timeout=0.01):
+            assert many.answered(0.2) == []
+    assert time.monotonic() - began < 50, "two only would hold the others up"
+    told.set()
+    came = 0
+    while came < 12:
+        came += len(many.answered(60))
+    assert many.room([1]) == {1: 12}
 
 
 def test_a_supplier_that_hangs_delays_no_other(engine: Engine, settings: LazySettings) -> None:
