@@ -32,12 +32,12 @@ def post_and_hang_up(engine: Engine, server: LiveServer, path: str, body: Mappin
 
 def eventually(condition: Any, what: str) -> Any:
     """Real time passes here: another thread works."""
-    until = time.monotonic() + 20
+    until = time.monotonic() + 60
     while time.monotonic() < until:
         if found := condition():
             return found
         time.sleep(0.05)
-    raise AssertionError(f"not within 20 s: {what}")
+    raise AssertionError(f"not within 60 s: {what}")
 
 
 def found_by_key(engine: Engine) -> Mapping[str, Any] | None:
@@ -54,11 +54,10 @@ def server(engine: Engine, live_server: LiveServer) -> Any:
 def test_an_image_goes_on_without_its_customer_and_keeps_its_slot_until_its_end(
     engine: Engine, server: LiveServer
 ) -> None:
-    engine.simulator.script({"rules": [{"when": {"call": "submit"}, "do": {"latency_s": 1.5}}]})
+    engine.simulator.script({"rules": [{"when": {"call": "submit"}, "do": {"latency_s": 4}}]})
     post_and_hang_up(engine, server, "/api/v1/images/", IMAGE)
     eventually(lambda: found_by_key(engine), "the job is there while the provider works")
-    lease = CapacityLease.objects.get()
-    assert (lease.state, lease.released_at) == ("live", None), "hanging up frees no slot"
+    eventually(lambda: CapacityLease.objects.filter(state="live").first(), "hanging up frees no slot")
     job = eventually(lambda: Job.objects.filter(state="succeeded").first(), "the picture is delivered")
     assert CapacityLease.objects.get().released_at is not None
     shown = found_by_key(engine)
@@ -71,7 +70,7 @@ def test_an_image_goes_on_without_its_customer_and_keeps_its_slot_until_its_end(
 
 
 def test_a_cancelled_image_ends_as_the_provider_ends_it(engine: Engine, server: LiveServer) -> None:
-    engine.simulator.script({"rules": [{"when": {"call": "submit"}, "do": {"latency_s": 1.5}}]})
+    engine.simulator.script({"rules": [{"when": {"call": "submit"}, "do": {"latency_s": 4}}]})
     post_and_hang_up(engine, server, "/api/v1/images/", IMAGE)
     job_id = eventually(lambda: found_by_key(engine), "the job is there")["id"]
     wish = engine.api.post(f"/api/v1/jobs/{job_id}/cancel/")
