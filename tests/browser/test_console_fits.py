@@ -61,3 +61,36 @@ def test_a_phone_names_what_a_strip_is_about_and_ticks_jobs(visitor: Visit, jobs
     row = page.locator(f"[id='{job.public_id}']")
     assert row.get_by_text(job.attempts.get().supply.slug).is_visible()
     assert "0.23" in row.inner_text()
+
+
+_SIDEWAYS = "all => all.map(each => each.scrollWidth - each.clientWidth)"
+# Cells of the rows that are not seen, not inside of their region, or not under the heading of their column.
+_OUT_OF_PLACE = """table => {
+  const right = table.parentElement.getBoundingClientRect().right + 1;
+  const heads = Array.from(table.tHead.rows[0].cells, head => head.getBoundingClientRect());
+  return Array.from(table.tBodies[0].rows).flatMap(row => Array.from(row.cells).filter((cell, column) => {
+    const box = cell.getBoundingClientRect();
+    return !cell.checkVisibility() || box.right > right || Math.abs(box.left - heads[column].left) > 1;
+  })).map(cell => cell.outerHTML.slice(0, 80));
+}"""
+
+
+@pytest.mark.parametrize("language", ["en", "zh-hans"])
+@pytest.mark.parametrize("width", [768, 1024])
+def test_v9_short_of_room_a_wide_list_has_a_second_line_and_hides_nothing(
+    visitor: Visit, world: World, jobs: list[Job], width: int, language: str
+) -> None:
+    """The row "More" of the design, also without script."""
+    person = visitor(width=width, language=language, script=False)
+    round_ = f"jobs/{world.switched.public_id}/rounds/2/"
+    for address in ("jobs/", "models/", f"models/{world.models.model.slug}/", round_):
+        page = person.visit(f"/console/{address}")
+        looked_at(page, f"two-lines-{address.replace('/', '-')}{width}-{language}")
+        assert max(page.eval_on_selector_all(".scroll:has(> .two-lines)", _SIDEWAYS)) <= 0, address
+    page = person.visit("/console/jobs/")
+    assert page.eval_on_selector("table.jobs", _OUT_OF_PLACE) == []
+    running = jobs[1].public_id
+    page.focus(f"#{running}-tick")
+    for name in ("a", "cancel"):
+        page.keyboard.press("Tab")
+        assert page.evaluate("document.activeElement.id") == f"{running}-{name}"
