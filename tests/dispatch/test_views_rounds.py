@@ -36,7 +36,7 @@ def address(found: SelectionRound) -> str:
 
 
 def outcomes(text: str) -> list[str]:
-    return re.findall(r'<tr data-outcome="(\w+)"', text)
+    return re.findall(r' data-outcome="(\w+)"', text)
 
 
 def test_r2_selected_and_ranked_and_excluded_add_up_to_the_candidates_in_print(viewer: Client) -> None:
