@@ -30,8 +30,8 @@ _POST = """
 WITH entry AS (
     INSERT INTO billing_creditentry (customer_id, job, kind, amount_micros, currency, note, details, at)
     SELECT customer, job, kind, micros, currency, note, details, %(at)s
-    FROM unnest(%(customers)s::bigint[], %(jobs)s::text[], %(kinds)s::text[], %(micros)s::bigint[],
-                %(currencies)s::text[], %(notes)s::text[], %(details)s::jsonb[])
+    FROM unnest(%(customers)b::bigint[], %(jobs)b::text[], %(kinds)b::text[], %(micros)b::bigint[],
+                %(currencies)b::text[], %(notes)b::text[], %(details)b::jsonb[])
         AS posted(customer, job, kind, micros, currency, note, details)
     ON CONFLICT (job, kind) WHERE kind IN ('reserve', 'release', 'charge') DO NOTHING
     RETURNING customer_id, amount_micros),
@@ -42,7 +42,7 @@ locked AS (
 UPDATE billing_customer AS customer SET balance_micros = customer.balance_micros + locked.micros
 FROM locked WHERE customer.id = locked.id"""
 _EXPECTED = """
-FROM billing_providerusageentry AS entry WHERE entry.attempt = ANY(%s::text[]) AND entry.kind = 'expected'
+FROM billing_providerusageentry AS entry WHERE entry.attempt = ANY(%b::text[]) AND entry.kind = 'expected'
 ORDER BY entry.id"""
 
 

@@ -166,7 +166,7 @@ def _reading(
 def _insertion_of_many(model: type[Model]) -> tuple[str, Fields]:
     fields = _inserted_fields(model)
     columns = ", ".join(str(field.column) for field in fields)
-    arrays = ", ".join(f"%s::{array_type(field)}" for field in fields)
+    arrays = ", ".join(f"%b::{array_type(field)}" for field in fields)
     return f"INSERT INTO {model._meta.db_table} ({columns}) SELECT * FROM unnest({arrays})", fields  # noqa: S608
 
 

@@ -22,7 +22,7 @@ LEASE_TTL = timedelta(seconds=60)
 
 _COUNT = """
 WITH change AS (
-    SELECT * FROM unnest(%(kinds)s::text[], %(numbers)s::bigint[], %(confirmed)s::int[], %(unknown)s::int[])
+    SELECT * FROM unnest(%(kinds)b::text[], %(numbers)b::bigint[], %(confirmed)b::int[], %(unknown)b::int[])
         AS change(kind, number, confirmed, unknown)),
 locked AS (
     SELECT counted.id, change.confirmed, change.unknown FROM dispatch_occupancy AS counted
@@ -33,18 +33,18 @@ SET confirmed = counted.confirmed + locked.confirmed, unknown = counted.unknown 
 FROM locked WHERE counted.id = locked.id"""
 
 _HELD = """
-FROM dispatch_capacitylease AS lease WHERE lease.attempt_id = ANY(%s::bigint[]) AND lease.released_at IS NULL
+FROM dispatch_capacitylease AS lease WHERE lease.attempt_id = ANY(%b::bigint[]) AND lease.released_at IS NULL
 ORDER BY lease.id FOR UPDATE"""
 
 _RENEW = """
 UPDATE dispatch_capacitylease AS lease SET renewed_at = %(now)s, expires_at = %(until)s
-FROM unnest(%(attempts)s::bigint[], %(fences)s::int[]) AS held(attempt, fence)
+FROM unnest(%(attempts)b::bigint[], %(fences)b::int[]) AS held(attempt, fence)
 WHERE lease.attempt_id = held.attempt AND lease.fence = held.fence AND lease.released_at IS NULL
 RETURNING lease.attempt_id"""
 
 _HOLD = """
 UPDATE dispatch_capacitylease AS lease SET renewed_at = %(now)s, expires_at = held.until
-FROM unnest(%(attempts)s::bigint[], %(until)s::timestamptz[]) AS held(attempt, until)
+FROM unnest(%(attempts)b::bigint[], %(until)b::timestamptz[]) AS held(attempt, until)
 WHERE lease.attempt_id = held.attempt AND lease.released_at IS NULL"""
 
 

@@ -40,8 +40,8 @@ RETURNING attempt.id, attempt.public_id, attempt.channel_id, attempt.supply_id, 
 # One row after the other, attempt before lease: the order of everybody.
 _NOTHING_NEW = """
 WITH look AS (
-    SELECT * FROM unnest(%(attempts)s::bigint[], %(versions)s::int[], %(ats)s::timestamptz[],
-                         %(progress)s::float8[]) AS look(id, version, at, progress)),
+    SELECT * FROM unnest(%(attempts)b::bigint[], %(versions)b::int[], %(ats)b::timestamptz[],
+                         %(progress)b::float8[]) AS look(id, version, at, progress)),
 looked AS (
     UPDATE dispatch_attempt attempt SET next_look_at = look.at, state_version = state_version + 1
     FROM look WHERE attempt.id = look.id AND attempt.state_version = look.version

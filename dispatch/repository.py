@@ -73,7 +73,7 @@ SET state = 'dispatching', state_version = job.state_version + (job.state <> 'di
     next_action_at = NULL, waiting = NULL, line_id = NULL,
     started_at = coalesce(job.started_at, greatest(job.created_at, %(now)s)),
     actual_profile = started.profile, dropped_inputs = started.dropped
-FROM unnest(%(ids)s::bigint[], %(profiles)s::text[], %(dropped)s::jsonb[]) AS started(id, profile, dropped)
+FROM unnest(%(ids)b::bigint[], %(profiles)b::text[], %(dropped)b::jsonb[]) AS started(id, profile, dropped)
 WHERE job.id = started.id AND job.state = ANY(%(sources)s)"""
 
 
@@ -105,7 +105,7 @@ def look_again(waits: Sequence[tuple[Job, Mapping[str, Any], datetime]]) -> None
         cursor.execute(
             """UPDATE dispatch_job AS job
                SET next_action_at = seen.until, waiting = seen.waiting, line_id = NULL
-               FROM unnest(%s::bigint[], %s::jsonb[], %s::timestamptz[]) AS seen(id, waiting, until)
+               FROM unnest(%b::bigint[], %b::jsonb[], %b::timestamptz[]) AS seen(id, waiting, until)
                WHERE job.id = seen.id""",
             [
                 [job.pk for job, _, _ in waits],
@@ -145,11 +145,11 @@ _LARGE_OF_JOB = frozenset({"metadata", "model_choice", "first_answer"})
 _LARGE_OF_ATTEMPT = frozenset({"compile_plan", "sent_request"})
 
 _JOBS_OF = """
-FROM dispatch_job AS job WHERE job.id IN (SELECT job_id FROM dispatch_attempt WHERE id = ANY(%s::bigint[]))
+FROM dispatch_job AS job WHERE job.id IN (SELECT job_id FROM dispatch_attempt WHERE id = ANY(%b::bigint[]))
 ORDER BY job.id FOR UPDATE"""
 _ATTEMPTS = """
 FROM dispatch_attempt AS attempt LEFT JOIN dispatch_providerjob AS told ON told.attempt_id = attempt.id
-WHERE attempt.id = ANY(%s::bigint[]) ORDER BY attempt.id FOR NO KEY UPDATE OF attempt"""
+WHERE attempt.id = ANY(%b::bigint[]) ORDER BY attempt.id FOR NO KEY UPDATE OF attempt"""
 
 
 def lock_job_of(attempt_id: int) -> Job:

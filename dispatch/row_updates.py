@@ -47,7 +47,7 @@ def _statement(
     arrays = ["bigint[]", *(["int[]"] if is_guarded else []), *map(array_type, fields.values())]
     statement = f"""
         UPDATE {meta.db_table} AS row SET {", ".join(f"{name} = new.{name}" for name in names)}
-        FROM unnest({", ".join(f"%s::{kind}" for kind in arrays)}) AS new(of_row, {guard}{", ".join(names)})
+        FROM unnest({", ".join(f"%b::{kind}" for kind in arrays)}) AS new(of_row, {guard}{", ".join(names)})
         WHERE row.id = new.of_row {condition}
         RETURNING row.id"""  # noqa: S608 - our own names
     return statement, fields

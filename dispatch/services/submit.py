@@ -137,7 +137,7 @@ def _plan_to_send(attempt: Attempt, adapter: AdapterCapabilities, now: datetime)
 
 _ALLOW = """
 UPDATE dispatch_attempt AS attempt SET body_sent_at = %(now)s
-FROM unnest(%(ids)s::bigint[], %(versions)s::int[]) AS mine(id, version)
+FROM unnest(%(ids)b::bigint[], %(versions)b::int[]) AS mine(id, version)
 WHERE attempt.id = mine.id AND attempt.state_version = mine.version AND attempt.state = 'submitting'
   AND EXISTS (
     SELECT FROM dispatch_capacitylease AS lease
