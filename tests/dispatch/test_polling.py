@@ -61,18 +61,24 @@ def claimed(channel: int) -> Claimed:
     return Claimed(1, "att_1", channel, 1, "running", 1, NOW, None, "cgt-1", "running", "running", 0)
 
 
+def waiting_for(told: Event) -> PollFailure:
+    assert told.wait(60)
+    return PollFailure(False, None, "it took long")
+
+
 def test_threads_go_round_and_no_channel_takes_more_than_its_own() -> None:
     five = Polling(threads=5, per_channel=3)
     assert five.room([1, 2]) == {1: 3, 2: 2}
     assert five.room([1]) == {1: 3}
     assert sum(five.room([1, 2, 3, 4, 5, 6, 7]).values()) == 5
-    gate: list[int] = []
+    told = Event()
     for _ in range(3):
-        five.begin(claimed(1), lambda: time.sleep(0.2) or gate.append(1))  # type: ignore[arg-type, func-returns-value]
+        five.begin(claimed(1), lambda: waiting_for(told))
     assert five.room([1, 2]) == {2: 2}
-    while len(gate) < 3:
-        five.answered(1)
-    five.answered(1)
+    told.set()
+    came = 0
+    while came < 3:
+        came += len(five.answered(60))
     assert five.room([1]) == {1: 3}
 
 
@@ -87,8 +93,7 @@ def test_while_no_answer_comes_all_are_asked_soon() -> None:
 
     def ask() -> PollFailure:
         asked.release()
-        told.wait(60)
-        return PollFailure(False, None, "it took long")
+        return waiting_for(told)
 
     for _ in range(12):
         many.begin(claimed(1), ask)
