@@ -212,6 +212,7 @@ def test_p7_a_post_without_its_token_is_refused_with_words(db: None, plain_stati
     response = Client(enforce_csrf_checks=True).post("/console/theme/", {"theme": "dark"})
     assert response.status_code == 403
     assert "Nothing was changed" in response.content.decode()
+    assert 'href="/console/">To the overview' in response.content.decode()
 
 
 def test_pages_are_never_kept_by_a_browser_or_a_proxy(sign_in: SignIn) -> None:

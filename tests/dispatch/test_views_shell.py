@@ -182,8 +182,10 @@ def test_a_page_that_fails_says_its_reference_and_one_that_is_not_there_offers_t
     assert 'action="/console/search/" role="search"' in lost.content.decode()
     monkeypatch.setattr("dispatch.views.search.find", lambda _text: 1 / 0)
     viewer.raise_request_exception = False
+    viewer.cookies["theme"] = "dark"
     failed = viewer.get("/console/search/?q=job_1234")
     assert failed.status_code == 500
     text = failed.content.decode()
     assert "This page could not be made" in text
+    assert '<html lang="en" data-theme="dark">' in text
     assert failed["X-Request-Id"] in text
