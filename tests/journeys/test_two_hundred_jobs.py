@@ -67,14 +67,13 @@ def test_every_job_is_delivered_and_none_is_paid_twice_though_workers_are_killed
         assert response.status_code == 201, response.text
         return str(response.json()["id"])
 
+    def sent() -> int:
+        return len(simulator.world.log()["posts"])
+
     with ThreadPoolExecutor(CLIENTS) as clients:
         posted = clients.map(post, range(JOBS))
         for killed_at in (20, 90):
-            wait_until(
-                lambda at=killed_at: len(simulator.world.log()["posts"]) >= at,
-                3 * PATIENCE_S,
-                "jobs are sent",
-            )
+            wait_until(lambda at=killed_at: sent() >= at, 3 * PATIENCE_S, "jobs are sent")  # type: ignore[misc]
             kill(a_worker_of(traffic).pid)
         ids = list(posted)
     assert len(set(ids)) == JOBS
