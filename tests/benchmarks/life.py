@@ -30,10 +30,10 @@ from tests.benchmarks.measuring import (
 )
 from tests.journeys.processes import ROOT, Running, manage, running
 
-LIVES: Final = 6_000  # a window: three times as many as can be under way, so that their steps are mixed
+LIVES: Final = 12_000  # a window: three times as many as can be under way, so that their steps are mixed
 WHOLE: Final = 60
 KILLED: Final = 60
-SLOTS: Final = 2_000  # of each channel and supply: a life holds one for some 20 s
+SLOTS: Final = 4_000  # of each channel and supply, each held for some 15 s: 2 000 held the workers up
 WINDOWS: Final = 2  # at most, whatever is planned: one of ours takes about a minute
 RUN_S: Final = 10.0  # a task runs so long: the first poll finds it at work, the second at its end
 REFUSED: Final = ("doubao-seedance-2-0-260128", "dreamina-seedance-2-0-260128")  # at their end
