@@ -40,7 +40,7 @@ def transport_to(channel: Channel) -> Transport:
     return transport_over(access_to(channel))
 
 
-def transport_for_sending(channel: Channel, within_s: float | None = None) -> Transport:
+def transport_for_sending(access: ChannelAccess, within_s: float | None = None) -> Transport:
     """For submissions: patient, since giving up early leaves an outcome that nobody knows.
 
     `within_s`: what is left for a call whose answer is the result itself, and therefore comes late."""
@@ -48,7 +48,7 @@ def transport_for_sending(channel: Channel, within_s: float | None = None) -> Tr
     if within_s is not None:
         deadline_s = read_timeout_s = max(_SHORTEST_CALL_S, min(deadline_s, within_s))
     return Transport(
-        access_to(channel),
+        access,
         Limits(
             connect_timeout_s=min(settings.PROVIDER_CONNECT_TIMEOUT_S, deadline_s),
             read_timeout_s=read_timeout_s,

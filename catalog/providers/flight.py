@@ -12,6 +12,7 @@ from collections.abc import Callable
 from functools import lru_cache
 from types import TracebackType
 from typing import Any, Self
+from urllib.parse import urlsplit
 
 import requests
 from requests.adapters import HTTPAdapter
@@ -193,6 +194,8 @@ class FlightAdapter(HTTPAdapter):
 
     def __init__(self) -> None:
         self.seat = _Seat()
+        self._place: tuple[str, str, Any] | None = None  # of the pool, while it is open
+        self._pool: Any = None
         super().__init__(pool_connections=1, pool_maxsize=1, max_retries=0)
 
     @staticmethod
@@ -205,10 +208,25 @@ class FlightAdapter(HTTPAdapter):
         super().init_poolmanager(*args, **values)
         self.poolmanager.pool_classes_by_scheme = {"http": _HTTPPool, "https": _HTTPSPool}
 
-    def get_connection_with_tls_context(self, *args: Any, **values: Any) -> Any:
-        pool: Any = super().get_connection_with_tls_context(*args, **values)
-        pool.conn_kw["seat"] = self.seat
-        return pool
+    def get_connection_with_tls_context(
+        self, request: requests.PreparedRequest, verify: Any, proxies: Any = None, cert: Any = None
+    ) -> Any:
+        """The pool that the last call had, if this one goes to the same place: to find it takes its time."""
+        parts = urlsplit(str(request.url))
+        place = (parts.scheme, parts.netloc, verify)
+        if self._place != place:
+            pool: Any = super().get_connection_with_tls_context(request, verify, proxies, cert)
+            pool.conn_kw["seat"] = self.seat
+            self._place, self._pool = place, pool
+        return self._pool
+
+    def request_url(self, request: requests.PreparedRequest, proxies: Any) -> str:
+        """There is no proxy, which requests looks for twice."""
+        return request.path_url
+
+    def close(self) -> None:
+        self._place = self._pool = None
+        super().close()
 
     def cert_verify(self, conn: Any, url: Any, verify: Any, cert: Any) -> None:
         """One context for all calls: to read the authorities takes longer than a handshake."""

@@ -6,16 +6,18 @@ moves, to `submission_uncertain`: nothing here or anywhere posts a second time."
 
 from collections.abc import Callable, Collection, Sequence
 from datetime import datetime, timedelta
+from functools import cache
 from typing import Any
 
 from django.db import transaction
 
 from billing.authentication import is_usable
-from catalog.models import AdminState
+from catalog.models import AdminState, Channel
 from catalog.providers.errors import ASSET_UNAVAILABLE, AUTH, error_of
 from catalog.providers.registry import adapter_for
 from catalog.providers.types import (
     AdapterCapabilities,
+    ChannelAccess,
     CompilePlan,
     ProviderError,
     Rejected,
@@ -36,7 +38,7 @@ from dispatch.repository import locked_attempts
 from dispatch.sending import Sender
 from dispatch.services.advance import advance_locked
 from dispatch.services.record_submission import record_submissions
-from dispatch.transport import transport_for_sending
+from dispatch.transport import access_to, transport_for_sending
 
 A = AttemptState
 Clock = Callable[[], datetime]
@@ -50,8 +52,9 @@ def submit(attempt_ids: Collection[int], clock: Clock, until: datetime | None = 
     if not claimed:
         return
     broken: list[Exception] = []
+    opened = cache(access_to)  # each credential once, whichever attempts share it
     with kept_leases(claimed, clock), Sender() as sender:
-        departures = [Departure(attempt, _posting(attempt, clock(), until)) for attempt in claimed]
+        departures = [Departure(attempt, _posting(attempt, opened, clock(), until)) for attempt in claimed]
         for ended in depart(departures, lambda asking: _allow(asking, sender, clock())):
             sender.has_sent(each.attempt.pk for each in ended)
             broken += [each.outcome for each in ended if isinstance(each.outcome, Exception)]
@@ -113,14 +116,14 @@ def stopped_by_supply(attempt: Attempt, closed: Collection[str]) -> Move | None:
 
 
 def _posting(
-    attempt: Attempt, now: datetime, until: datetime | None
+    attempt: Attempt, opened: Callable[[Channel], ChannelAccess], now: datetime, until: datetime | None
 ) -> Callable[[Callable[[], None]], SubmitOutcome]:
     """The call with everything that it takes from the database and the vault: it is made elsewhere."""
     adapter = adapter_for(attempt.channel.provider)
     within_s = None if until is None else (until - now).total_seconds()
     try:
         plan = _plan_to_send(attempt, adapter.capabilities, now)
-        transport = transport_for_sending(attempt.channel, within_s)
+        transport = transport_for_sending(opened(attempt.channel), within_s)
     except InputLost as error:
         rejected = Rejected(error_of(ASSET_UNAVAILABLE, str(error)), "connecting")
         return lambda _: rejected

@@ -27,7 +27,7 @@ from catalog.providers.types import (
 )
 from catalog.vault import VaultError
 from dispatch.models import TrialCall, TrialState
-from dispatch.transport import transport_for_sending, transport_to
+from dispatch.transport import access_to, transport_for_sending, transport_to
 
 logger = logging.getLogger(__name__)
 Clock = Callable[[], datetime]
@@ -65,7 +65,7 @@ def send_trial(trial_id: int, clock: Clock) -> None:
 def _sent(trial: TrialCall) -> SubmitOutcome:
     channel = trial.supply.channel
     try:
-        connection = transport_for_sending(channel)
+        connection = transport_for_sending(access_to(channel))
     except VaultError as error:
         return Rejected(error_of(AUTH, f"the credential can't be opened: {error}"), "connecting")
     with connection as transport:

@@ -20,7 +20,7 @@ from dispatch.models import Attempt, CapacityLease, Job, Occupancy, SelectionRou
 from dispatch.services import answer_image, dispatch_scan
 from dispatch.services import generate_image as generating
 from dispatch.services.submit import submit
-from dispatch.transport import transport_for_sending
+from dispatch.transport import access_to, transport_for_sending
 from health.models import Alert, SupplyHealth
 from tests.dispatch.test_api import problem
 from tests.engine import IMAGE, VIDEO, Engine
@@ -284,7 +284,7 @@ def test_a_request_that_died_with_the_picture_made_is_delivered_by_a_worker(
 
 def test_the_total_timeout_bounds_the_call_and_not_only_the_waiting(engine: Engine) -> None:
     channel = Channel.objects.get(slug="ark-beijing")
-    short, long = (transport_for_sending(channel, within_s=s).limits for s in (3, 500))
+    short, long = (transport_for_sending(access_to(channel), within_s=s).limits for s in (3, 500))
     assert (short.deadline_s, short.read_timeout_s, short.connect_timeout_s) == (3, 3, 3)
     assert (long.deadline_s, long.read_timeout_s) == (settings.PROVIDER_DEADLINE_S,) * 2
     engine.script("submit", latency_s=60)

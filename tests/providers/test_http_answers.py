@@ -8,6 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+import requests
 
 from catalog.providers.http import Answer, Broken, Limits
 from tests.providers.calls import HEADERS, OK, broken, http, https, post
@@ -200,6 +201,21 @@ def test_a_kept_connection_that_was_closed_meanwhile_is_replaced(serve: Serve) -
         for _ in range(3):
             assert isinstance(client.ask("GET", "/tasks/1", HEADERS), Answer)
             assert closed.acquire(timeout=60)
+
+
+@pytest.mark.parametrize("base", ["", "/", "/api/v3", "/api/v3/"])
+@pytest.mark.parametrize(
+    "path", ["/tasks/cgt-1", "/tasks/a%2Fb", "/tasks/a.b", "/tasks/../x", "/任务", "/a?b=c"]
+)
+def test_an_address_is_written_as_requests_writes_it(serve: Serve, base: str, path: str) -> None:
+    def first_line(connection: socket.socket) -> None:
+        connection.sendall(reply(200, read_request(connection).split(b"\r\n")[0]))
+
+    base_url = http(serve(first_line)) + base
+    with transport(base_url) as client:
+        exchange = client.ask("GET", path, HEADERS)
+    assert isinstance(exchange, Answer), exchange
+    assert exchange.body == requests.get(base_url.rstrip("/") + path, timeout=60).content
 
 
 def test_each_thread_has_connections_of_its_own(serve: Serve) -> None:
