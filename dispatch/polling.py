@@ -81,10 +81,10 @@ class Polling:
 
     def begin(self, attempt: Claimed, ask: Callable[[], PollResult]) -> None:
         self._under_way[attempt.channel_id] += 1
+        lane = self._lanes[attempt.channel_id]
         with self._lock:
-            lane = self._lanes[attempt.channel_id]
             lane.waiting.append((attempt, ask))
-            self._widen(lane)
+        self._widen(lane)
 
     def answered(self, wait_s: float) -> list[Answered]:
         """What has come in since; waits `wait_s` at most for the first."""
@@ -108,14 +108,16 @@ class Polling:
             except Empty:
                 if time.monotonic() >= until_s:
                     return None
-            with self._lock:
-                for lane in self._lanes.values():
-                    self._widen(lane)
+            for lane in self._lanes.values():
+                self._widen(lane)
 
     def _widen(self, lane: _Lane) -> None:
-        for _ in range(lane.lacks()):
-            lane.threads += 1
-            lane.began_at_s = time.monotonic()
+        with self._lock:
+            more = lane.lacks()
+            if more > 0:
+                lane.threads += more
+                lane.began_at_s = time.monotonic()
+        for _ in range(more):
             self._pool.submit(self._work, lane)
 
     def _work(self, lane: _Lane) -> None:
