@@ -127,7 +127,7 @@ def _draft(caller: Caller, model: PublicModel, body: Mapping[str, Any], now: dat
         content_fingerprint=fingerprint,
         service_class=body.get("service_class", "standard"),
         state=JobState.QUEUED,
-        dispatch_deadline_at=now + timedelta(seconds=_queue_limit_s(body, model.policy.parsed())),
+        dispatch_deadline_at=now + timedelta(seconds=_queue_limit_s(body, model.policy.parsed)),
         requested_profile=model.profile,
         max_cost_micros=body.get("max_cost_micros"),
         reserved_micros=price,

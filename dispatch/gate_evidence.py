@@ -47,7 +47,7 @@ def gather(model: PublicModel, now: datetime) -> Evidence:
 
 def _policy(model: PublicModel) -> tuple[Policy | None, str]:
     try:
-        return model.policy.parsed(), ""
+        return model.policy.parsed, ""
     except PolicyError as error:
         return None, str(error)
 

@@ -108,7 +108,7 @@ def _read(revision: int, now: datetime) -> LiveCatalogue:
         key: list(bound) for key, bound in groupby(bindings, key=lambda binding: binding.public_model_id)
     }
     public = list(PublicModel.objects.select_related("policy"))
-    currencies = {model.policy.parsed().currency for model in public}
+    currencies = {model.policy.parsed.currency for model in public}
     rates = {currency: rates_to(currency, now) for currency in currencies}
     models = {model.pk: _served(model, by_model.get(model.pk, []), supplies, rates) for model in public}
     routed = {supply.id: supply for supply in supplies.values()}
@@ -210,7 +210,7 @@ def _served(
 ) -> ServedModel:
     bound = [binding for binding in bindings if binding.supply_id in supplies]
     keys = routing.candidate_keys((binding.supply.slug, binding.tier) for binding in bound)  # type: ignore[misc]
-    policy = model.policy.parsed()
+    policy = model.policy.parsed
     of_currency, rate_versions = rates[policy.currency]
     return ServedModel(
         model=routing.Model(

@@ -2,6 +2,7 @@
 
 from django.db import models
 from django.db.models import Q
+from django.utils.functional import cached_property
 
 from catalog.fields import PublicIdField
 from catalog.hashing import document_hash
@@ -44,6 +45,7 @@ class DispatchPolicy(models.Model):
     def __str__(self) -> str:
         return f"{self.slug} v{self.version}"
 
+    @cached_property
     def parsed(self) -> Policy:
         return parse_policy(self.parameters)
 
@@ -51,7 +53,7 @@ class DispatchPolicy(models.Model):
         """How long a provider may work: as the policy says, else an hour, for an image ten minutes."""
         if modality == Modality.IMAGE and "max_execution_s" not in self.parameters:
             return IMAGE_EXECUTION_S
-        return self.parsed().max_execution_s
+        return self.parsed.max_execution_s
 
     def parameters_hash(self) -> str:
         return document_hash(self.parameters)

@@ -131,13 +131,13 @@ def story_of(attempt: Attempt, now: datetime) -> Story:
 
 
 def effects_of(attempt: Attempt, now: datetime) -> list[Effect]:
-    job, policy = attempt.job, attempt.policy.parsed()
+    job, policy = attempt.job, attempt.policy.parsed
     earlier = job.attempts.filter(number__lt=attempt.number).order_by("number")
     case = Case(
         job=JobState(job.state),
         earlier=tuple(AttemptState(state) for state in earlier.values_list("state", flat=True)),
         number=attempt.number,
-        max_attempts=job.public_model.policy.parsed().max_attempts,
+        max_attempts=job.public_model.policy.parsed.max_attempts,
         dispatch_deadline_at=job.dispatch_deadline_at,
         strict_model=job.request.get("routing_mode") == "strict_model",
         cancel_requested=job.cancel_requested_at is not None,

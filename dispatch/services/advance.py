@@ -178,7 +178,7 @@ def _switch_allowed(job: Job, last: Attempt, now: datetime) -> bool:
         return False
     return may_switch(
         Failure(last.number, last.error_category, last.retryable),
-        max_attempts=job.public_model.policy.parsed().max_attempts,
+        max_attempts=job.public_model.policy.parsed.max_attempts,
         now=now,
         dispatch_deadline_at=job.dispatch_deadline_at,
         strict_model=job.request.get("routing_mode") == "strict_model",

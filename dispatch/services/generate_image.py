@@ -67,7 +67,7 @@ def generate_image(
 def _drafted(caller: Caller, body: Mapping[str, Any], now: datetime) -> Job:
     """A job without a queue: its dispatch deadline is the end of the request, and is the scan's only look."""
     job = draft_job(caller, body, now, modality="image")
-    policy = job.public_model.policy.parsed()
+    policy = job.public_model.policy.parsed
     total_s = min(policy.sync_total_timeout_s, policy.dispatch_deadline_s)
     job.synchronous = True
     job.dispatch_deadline_at = now + timedelta(seconds=total_s)

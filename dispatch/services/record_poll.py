@@ -243,7 +243,7 @@ def is_past_deadline(attempt: Attempt | Claimed, now: datetime) -> bool:
 def _give_up_hope(attempt: Attempt, why: str, told: Told, now: datetime) -> None:
     """The provider has it, and its end is not proved: the slot stays taken, look-ups go on."""
     changes = {
-        "uncertain_deadline_at": now + timedelta(seconds=attempt.policy.parsed().uncertain_deadline_s),
+        "uncertain_deadline_at": now + timedelta(seconds=attempt.policy.parsed.uncertain_deadline_s),
         "next_look_at": now + timedelta(seconds=backoff.recovery_s(0, settings.RECOVERY_FIRST_WAIT_S)),
     }
     told.move(attempt, A.OUTCOME_UNCERTAIN, changes)

@@ -196,7 +196,7 @@ def ring_fetch(generated: Attempt) -> None:
 
 def record_uncertain(attempt: Attempt, stage: str, detail: str, now: datetime) -> None:
     """Nobody knows whether the provider works on it: the slot stays taken, look-ups begin."""
-    policy = attempt.policy.parsed()
+    policy = attempt.policy.parsed
     error = ProviderError("unknown", "attempt", False, "submission_unknown", detail)
     changes: dict[str, Any] = {
         "transport_stage": stage,

@@ -156,7 +156,7 @@ def abandon(attempt: Attempt, now: datetime) -> None:
     if moved is None:
         return
     ends = max(now, attempt.execution_deadline_at or now) + timedelta(
-        seconds=attempt.policy.parsed().quarantine_s
+        seconds=attempt.policy.parsed.quarantine_s
     )
     CapacityLease.objects.filter(attempt=attempt, released_at=None).update(
         quarantine_until=ends, expires_at=ends

@@ -122,7 +122,7 @@ def _dear(models: Mapping[PublicModel, Recent[ModelFigures]]) -> Found:
     """Over the whole day: a success may take longer than a quarter of an hour to be paid for."""
     found = {}
     for model, recent in models.items():
-        policy, costs = model.policy.parsed(), recent.now.costs + recent.before.costs
+        policy, costs = model.policy.parsed, recent.now.costs + recent.before.costs
         limit = policy.max_cost_per_success_micros
         if is_dear(costs, settings.ALERT_SAMPLES, limit):
             found[_of(model)] = {

@@ -45,7 +45,7 @@ def _named(name: str) -> tuple[list[Supply], str, str]:
     model = PublicModel.objects.select_related("policy").filter(slug=name).first()
     if model is not None:
         bound = Supply.objects.filter(bindings__public_model=model).distinct().order_by("slug")
-        return list(bound), model.modality, model.policy.parsed().currency
+        return list(bound), model.modality, model.policy.parsed.currency
     supply = Supply.objects.filter(slug=name).first()
     if supply is None:
         raise CommandError(f"There is no supply and no public model {name!r}", returncode=2)
