@@ -33,9 +33,9 @@ from tests.journeys.processes import ROOT, Running, manage, running
 LIVES: Final = 12_000  # a window: three times as many as can be under way, so that their steps are mixed
 WHOLE: Final = 60
 KILLED: Final = 60
-SLOTS: Final = 4_000  # of each channel and supply, each held for some 15 s: 2 000 held the workers up
+SLOTS: Final = 4_000  # of each channel and supply, each held for some 25 s: 2 000 held the workers up
 WINDOWS: Final = 2  # at most, whatever is planned: one of ours takes about a minute
-RUN_S: Final = 10.0  # a task runs so long: the first poll finds it at work, the second at its end
+RUN_S: Final = 20.0  # a task runs so long: the first poll finds it at work however late, the next at its end
 REFUSED: Final = ("doubao-seedance-2-0-260128", "dreamina-seedance-2-0-260128")  # at their end
 WORKERS: Final = {"FRAMEYARD_TRAFFIC_WORKERS": "2", "FRAMEYARD_CONTROL_WORKERS": "2"}
 
