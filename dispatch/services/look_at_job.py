@@ -112,7 +112,9 @@ class Batch:
             raise Unplaceable(self.broken)
 
     def note(self, job: Job, decision: Decision) -> None:
-        self.alerts[job.public_model.slug] = (job, decision.alerts)
+        """A switch leaves out what was tried, and does not ask how it is: its silence ends no alert."""
+        if decision.alerts or job.started_at is None:
+            self.alerts[job.public_model.slug] = (job, decision.alerts)
 
     def keep_round(self, job: Job, inputs: RoutingInput, decision: Decision, now: datetime) -> SelectionRound:
         self.round_numbers[job.pk] += 1

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import Final
 from uuid import uuid4
 
+from django.contrib import messages
 from django.http import HttpRequest, HttpResponse, QueryDict
 from django.shortcuts import redirect, render
 from django.utils import timezone
@@ -78,6 +79,7 @@ def keep_edit(request: HttpRequest, slug: str) -> HttpResponse:
 @requires("edit")
 def discard_edit(request: HttpRequest, slug: str) -> HttpResponse:
     discard_working_copy(find_model(slug), person(request), timezone.now())
+    messages.info(request, _("Your changes of %(model)s were discarded.") % {"model": slug})
     return redirect("model", slug)
 
 

@@ -98,7 +98,7 @@ WORDS: Final[Mapping[str, Parameter]] = {
     ),
     "quarantine_s": Parameter(
         gettext_lazy("The slot of an attempt that was given up is kept for"),
-        gettext_lazy("It may still run at the provider."),
+        gettext_lazy("Longer than a provider may work on it, since it may still run there."),
         unit=_SECONDS,
     ),
     "max_retry_after_wait_s": Parameter(

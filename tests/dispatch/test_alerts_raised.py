@@ -270,3 +270,23 @@ def test_the_page_about_alerts_tells_of_every_code_and_of_no_other() -> None:
     assert {code: severity for code, severity, *_ in rows} == dict(SEVERITIES)
     assert len(rows) == len(SEVERITIES)
     assert all(cell.strip() for row in rows for cell in row)
+
+
+def test_a_switch_ends_no_alert_of_what_it_does_not_ask_for(engine: Engine) -> None:
+    rule = {"when": {"call": "submit"}, "times": 1, "do": {"fail": "InternalServiceError"}}
+    script(engine, rule)
+    switches = engine.job()
+    engine.drain()
+    assert channels_of(switches) == [BEIJING]
+    ChannelHealth.objects.update_or_create(
+        channel=Channel.objects.get(slug=BEIJING),
+        defaults={"state": "circuit_open", "cooldown_until": engine.now + timedelta(hours=1)},
+    )
+    engine.job()
+    engine.drain()
+    told = f"exact_unavailable model:{switches.public_model.slug}"
+    assert told in firing()
+    while len(channels_of(switches)) == 1:
+        engine.run(1)
+    assert channels_of(switches) == [BEIJING, SINGAPORE]
+    assert told in firing(), "Beijing is still out"

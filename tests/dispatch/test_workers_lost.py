@@ -18,6 +18,7 @@ from dispatch.models import Attempt, CapacityLease, Job
 from dispatch.sending import Sender
 from dispatch.services import cancel, dispatch_scan, follow, reconcile, record_submission, submit
 from dispatch.services.record_poll import record_poll
+from dispatch.transport import access_to
 from tests.engine import VIDEO, Engine
 from tests.waiting import until_somebody_waits
 
@@ -106,7 +107,7 @@ def test_a_worker_that_slept_past_its_lease_sends_nothing(engine: Engine) -> Non
     [attempt] = submit._claim([Attempt.objects.get(job=job).pk], engine.now)
     engine.now += timedelta(seconds=70)
     reconcile.reconcile(engine.now)
-    leaving = Departure(attempt, submit._posting(attempt, engine.now, None))
+    leaving = Departure(attempt, submit._posting(attempt, access_to, engine.now, None))
     with Sender() as sender:
         [ended] = depart([leaving], lambda asking: submit._allow(asking, sender, engine.now))
     record_submission.record_submissions(ended, engine.now)

@@ -1,6 +1,7 @@
 """Runs the simulated providers until it is stopped."""
 
 import json
+import secrets
 import threading
 from pathlib import Path
 from typing import Any
@@ -18,7 +19,13 @@ class Command(BaseCommand):
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("--host", default="127.0.0.1")
         parser.add_argument("--port", type=int, default=8091)
-        parser.add_argument("--seed", type=int, default=1, help="decides ids, jitter and chances")
+        # By chance: a task that an earlier run was told of must not turn up as another one's.
+        parser.add_argument(
+            "--seed",
+            type=int,
+            default=secrets.randbits(32),
+            help="decides ids, jitter and chances; by chance if it is not given",
+        )
         parser.add_argument("--script", type=Path, help="a JSON file with rules and accounts to begin with")
         parser.add_argument("--queue-s", type=float, default=1.0, help="seconds that a task waits")
         parser.add_argument("--run-s", type=float, default=3.0, help="seconds that a task runs")
