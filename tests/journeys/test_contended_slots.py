@@ -113,6 +113,10 @@ def being_sent() -> int:
     return Attempt.objects.filter(state="submitting").count()
 
 
+def refused(jobs: list[Job]) -> bool:
+    return Job.objects.filter(pk__in=[job.pk for job in jobs], error_code="invalid_input").exists()
+
+
 def finished(jobs: list[Job]) -> int:
     return Job.objects.filter(pk__in=[job.pk for job in jobs], state__in=FINAL_JOB_STATES).count()
 
@@ -163,7 +167,8 @@ def test_three_slots_ten_jobs_four_workers_and_everything_that_can_go_wrong(
     jobs = [watched.job(MODEL, prompt=f"lighthouse {number}") for number in range(10)]
     with ExitStack() as stack:
         workers = Workers(watched, tmp_path, stack)
-        workers.until(being_sent, "a worker holds a slot")
+        # Whoever dies before it heard that its request is wrong has it judged again, by a simulator that says it once.
+        workers.until(lambda: refused(jobs) and being_sent(), "one was refused, and a worker holds a slot")
         workers.kill(workers.processes[:1])
         workers.until(lambda: finished(jobs) >= 4, "the others finish what can be finished")
         workers.kill(workers.processes[1:])
