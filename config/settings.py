@@ -208,6 +208,7 @@ QUEUE_CLASS_WEIGHTS = {
 SUBMIT_TOGETHER = env.number("SUBMIT_TOGETHER", 32, minimum=1)  # attempts that one task sends
 POLL_THREADS = env.number("POLL_THREADS", 128, minimum=1)  # of each worker
 POLL_THREADS_PER_CHANNEL = env.number("POLL_THREADS_PER_CHANNEL", 32, minimum=1)
+POLL_GATHER_MS = env.number("POLL_GATHER_MS", 250)  # answers that come within it are recorded together
 RECOVERY_FIRST_WAIT_S = env.number("RECOVERY_FIRST_WAIT_S", 5)
 RECOVERY_ABSENCE_READS_APART_S = env.number("RECOVERY_ABSENCE_READS_APART_S", 60)
 PROVIDER_CONNECT_TIMEOUT_S = env.number("PROVIDER_CONNECT_TIMEOUT_S", 10, minimum=1)

@@ -10,7 +10,6 @@ from typing import Any
 from django.conf import settings
 
 from billing.authentication import Caller
-from catalog.capability import parse_capability
 from catalog.hashing import document_hash
 from catalog.ids import public_id
 from catalog.models import PublicModel, RefusalIsolation
@@ -136,8 +135,7 @@ def _draft(caller: Caller, model: PublicModel, body: Mapping[str, Any], now: dat
 
 
 def _normalized(model: PublicModel, body: Mapping[str, Any]) -> dict[str, Any]:
-    limits = parse_capability(model.modality, model.parameters)
-    return normalized(model.modality, body, limits, model.degradation, defaults_of(model.parameters))
+    return normalized(model.modality, body, model.limits, model.degradation, defaults_of(model.parameters))
 
 
 def _queue_limit_s(body: Mapping[str, Any], policy: Policy) -> int:

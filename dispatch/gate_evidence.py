@@ -61,9 +61,8 @@ def _example(model: PublicModel, number: int, body: Request) -> tuple[Example, R
     """The example as the customer's door would take it."""
     name = f"example {number}"
     try:
-        limits = parse_capability(model.modality, model.parameters)
         request = normalized(
-            model.modality, as_posted(body), limits, model.degradation, defaults_of(model.parameters)
+            model.modality, as_posted(body), model.limits, model.degradation, defaults_of(model.parameters)
         )
     except (InvalidRequest, DocumentError) as error:
         return Example(name, None, str(error)), None

@@ -20,9 +20,10 @@ from django.conf import settings
 from catalog.providers.types import PollResult
 from dispatch.poll_rows import Claimed
 
-_GATHER_S = 0.05  # for so long others are waited for when one has come in, to be recorded together
-_LOOK_S = 0.02  # so often it is looked whether more threads are wanted, while nothing comes in
+_LOOK_S = 0.02  # so often it is looked whether more threads are wanted, while others are waited for
 _WORK_S = 0.003  # of a processor, for one poll: amply
+_AHEAD_S = 0.5  # for so long a channel's threads find something to ask, whatever else is done meanwhile
+_MOST_AHEAD = 4  # for each thread that a channel may have
 _FEWEST, _RECENT = 2, 8
 
 
@@ -37,10 +38,18 @@ def threads_wanted(answer_s: float) -> int:
     return max(_FEWEST, int(answer_s / _WORK_S))
 
 
+def polls_ahead(answer_s: float, threads: int) -> int:
+    """So many may be under way in a channel of at most `threads`, that answers in `answer_s`: those that it
+    is asked while the last answers are recorded. A slow or unknown one has no more than threads."""
+    soon = min(threads_wanted(answer_s), threads) * _AHEAD_S / answer_s if answer_s else 0
+    return max(threads, min(int(soon), threads * _MOST_AHEAD))
+
+
 @dataclass(slots=True)
 class _Lane:
     """The polls of one channel that wait for a thread, and its threads."""
 
+    most_threads: int
     waiting: deque[tuple[Claimed, Callable[[], PollResult]]] = field(default_factory=deque)
     threads: int = 0
     answer_s: float = 0  # of late
@@ -50,33 +59,43 @@ class _Lane:
         """More threads to begin now. Where all wait, the time that the last one has waited says how long an
         answer takes at least."""
         waited_s = time.monotonic() - self.began_at_s if self.threads else 0
-        wanted = threads_wanted(max(self.answer_s, waited_s))
+        wanted = min(threads_wanted(max(self.answer_s, waited_s)), self.most_threads)
         return min(wanted - self.threads, len(self.waiting))
+
+    def holds(self) -> int:
+        return polls_ahead(self.answer_s, self.most_threads)
+
+    def takes(self, under_way: int) -> int:
+        """Threads to be kept for it: of a quick channel those that it has."""
+        return self.threads if self.holds() > self.most_threads else min(under_way, self.most_threads)
 
     def took(self, seconds: float) -> None:
         self.answer_s += (seconds - self.answer_s) / (_RECENT if self.answer_s else 1)
 
 
 class Polling:
-    """At most `threads` polls at once, `per_channel` of them of one channel."""
+    """At most `threads` polls at once, `per_channel` of them of one channel. Answers that come within
+    `gather_s` are recorded together."""
 
-    def __init__(self, threads: int, per_channel: int) -> None:
-        self._threads, self._per_channel = threads, per_channel
+    def __init__(self, threads: int, per_channel: int, gather_s: float = 0) -> None:
+        self._threads, self._gather_s = threads, gather_s
         self._pool = ThreadPoolExecutor(threads, thread_name_prefix="poll")
         self._under_way: Counter[int] = Counter()  # by channel
         self._answers: SimpleQueue[Answered] = SimpleQueue()
-        self._lanes: defaultdict[int, _Lane] = defaultdict(_Lane)
+        self._lanes: defaultdict[int, _Lane] = defaultdict(lambda: _Lane(per_channel))
         self._lock = Lock()  # of the lanes
 
     def room(self, channels: Sequence[int]) -> Mapping[int, int]:
         """How many polls of each channel may begin; what there is goes round, the first named first."""
-        free, given = self._threads - self._under_way.total(), Counter[int]()
-        open_to = [channel for channel in channels if self._under_way[channel] < self._per_channel]
-        while free > 0 and open_to:
+        free = self._threads - sum(
+            lane.takes(self._under_way[channel]) for channel, lane in self._lanes.items()
+        )
+        left = {each: self._lanes[each].holds() - self._under_way[each] for each in channels}
+        given, open_to = Counter[int](), list(channels)
+        while free > 0 and (open_to := [each for each in open_to if given[each] < left[each]]):
             for channel in open_to[:free]:
                 given[channel] += 1
             free -= len(open_to)
-            open_to = [each for each in open_to if self._under_way[each] + given[each] < self._per_channel]
         return given
 
     def begin(self, attempt: Claimed, ask: Callable[[], PollResult]) -> None:
@@ -86,16 +105,15 @@ class Polling:
             lane.waiting.append((attempt, ask))
         self._widen(lane)
 
-    def answered(self, wait_s: float) -> list[Answered]:
-        """What has come in since; waits `wait_s` at most for the first."""
-        if not self._under_way.total():
-            return []
-        first = self._first(time.monotonic() + wait_s)
-        if first is None:
+    def answered(self, wait_s: float, more_is_due: bool = False) -> list[Answered]:
+        """What has come in since; waits `wait_s` at most for the first, and then for others: where
+        `more_is_due`, no longer than the threads have something to ask."""
+        under_way = self._under_way.total()
+        if not under_way or (first := self._first(time.monotonic() + wait_s)) is None:
             return []
         found = [first]
-        if self._under_way.total() > 1:
-            time.sleep(_GATHER_S)
+        if under_way > 1:
+            self._gather(under_way // 2 if more_is_due else None)
         while not self._answers.empty():
             found.append(self._answers.get())
         self._under_way.subtract(answer.attempt.channel_id for answer in found)
@@ -108,8 +126,20 @@ class Polling:
             except Empty:
                 if time.monotonic() >= until_s:
                     return None
-            for lane in self._lanes.values():
-                self._widen(lane)
+            self._widen_all()
+
+    def _gather(self, enough: int | None) -> None:
+        """`enough`: with the one that came first."""
+        until_s = time.monotonic() + self._gather_s
+        while (left_s := until_s - time.monotonic()) > 0:
+            if enough is not None and self._answers.qsize() >= enough - 1:
+                return
+            time.sleep(min(_LOOK_S, left_s))
+            self._widen_all()
+
+    def _widen_all(self) -> None:
+        for lane in self._lanes.values():
+            self._widen(lane)
 
     def _widen(self, lane: _Lane) -> None:
         with self._lock:
@@ -151,7 +181,9 @@ def polling_of_this_process() -> Polling:
     mine = _of_process.get(os.getpid())
     if mine is None:
         _of_process.clear()
-        mine = _of_process[os.getpid()] = Polling(settings.POLL_THREADS, settings.POLL_THREADS_PER_CHANNEL)
+        mine = _of_process[os.getpid()] = Polling(
+            settings.POLL_THREADS, settings.POLL_THREADS_PER_CHANNEL, settings.POLL_GATHER_MS / 1_000
+        )
     return mine
 
 

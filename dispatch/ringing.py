@@ -1,6 +1,8 @@
 """Rings tasks in the caller's transaction: one many times by one statement, or by a word alone."""
 
 from collections.abc import Iterable, Sequence
+from functools import cache
+from typing import Any
 
 from django_q.brokers import get_broker
 from django_q.tasks import async_task
@@ -18,11 +20,17 @@ class _Collector:
         return len(self.packages)
 
 
+@cache
+def _broker_of(cluster: str) -> Any:
+    """Made once: it only puts things in, which any thread may, and that with each request."""
+    return get_broker(cluster)
+
+
 def wake(task: str, cluster: str) -> None:
     """Has a task without arguments run after the caller's transaction, once for all who say so meanwhile.
 
     No row tells of it: for a task that the pulse rings too, should nobody hear the word."""
-    broker = get_broker(cluster)
+    broker = _broker_of(cluster)
     if hasattr(broker, "wake"):
         broker.wake(task)
     else:
@@ -38,7 +46,7 @@ def package_of(task: str, cluster: str) -> str:
 
 def ring_all(task: str, calls: Iterable[Sequence[int]], cluster: str) -> None:
     """As `async_task(task, *ids, cluster=cluster)` for each; one by one where the broker can do no other."""
-    broker = get_broker(cluster)
+    broker = _broker_of(cluster)
     collector = _Collector(broker.list_key)
     for ids in calls:
         async_task(task, *ids, cluster=cluster, broker=collector)

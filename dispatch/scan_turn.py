@@ -14,7 +14,7 @@ from catalog.statements import prepared
 
 SCAN_LOCK = 7_301  # held while scanning
 NEXT_LOCK = 7_302  # held while waiting for the other
-GATHER_S = 0.1  # after a scan that left somebody waiting: what comes meanwhile goes into the next one
+GATHER_S = 0.3  # after a scan that left somebody waiting: what comes meanwhile goes into the next one
 
 
 @contextmanager

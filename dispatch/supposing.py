@@ -8,7 +8,6 @@ from datetime import datetime
 from typing import Any
 
 from billing.money import micros_of
-from catalog.capability import parse_capability
 from catalog.degradation import Rule
 from catalog.document import DocumentError
 from catalog.facts import BindingFacts, ModelFacts
@@ -122,9 +121,12 @@ def typical_request(model: PublicModel) -> Mapping[str, Any] | None:
     """The first example request that the model takes, else its defaults; None where it takes neither."""
     for body in (*model.example_requests, {"prompt": _PROMPT}):
         try:
-            limits = parse_capability(model.modality, model.parameters)
             return normalized(
-                model.modality, as_posted(body), limits, model.degradation, defaults_of(model.parameters)
+                model.modality,
+                as_posted(body),
+                model.limits,
+                model.degradation,
+                defaults_of(model.parameters),
             )
         except (InvalidRequest, DocumentError):
             continue

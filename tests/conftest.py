@@ -1,6 +1,7 @@
 """What every test stands on."""
 
 from collections.abc import Iterator
+from typing import Any
 
 import pytest
 from django.db import connection
@@ -28,8 +29,9 @@ def _flush_append_only_tables_too(self: TransactionTestCase) -> None:
 
 
 @pytest.fixture(autouse=True)
-def _nothing_kept_in_memory() -> None:
+def _nothing_kept_in_memory(settings: Any) -> None:
     """Each test has a database of its own, in which revision numbers and row ids begin again."""
+    settings.POLL_GATHER_MS = 50  # a poll in a test has few others to wait for
     live_catalogue._kept.clear()
     selection_facts._kept_statistics.clear()
     selection_facts._kept_p95.clear()

@@ -4,6 +4,7 @@ from django.db import models
 from django.db.models import Q
 from django.utils.functional import cached_property
 
+from catalog.capability import Capability, parse_capability
 from catalog.fields import PublicIdField
 from catalog.hashing import document_hash
 from catalog.models.supply import Modality, Supply
@@ -122,6 +123,11 @@ class PublicModel(models.Model):
 
     def __str__(self) -> str:
         return self.slug
+
+    @cached_property
+    def limits(self) -> Capability:
+        """What its customers may ask for. Raises DocumentError."""
+        return parse_capability(self.modality, self.parameters)
 
 
 class SupplyBinding(models.Model):

@@ -40,24 +40,27 @@ def poll_due(clock: Callable[[], datetime]) -> int:
     polling, recorded = polling_of_this_process(), 0
     ends_at = monotonic() + TASK_S
     while True:
-        _ask_due(polling, clock())
-        answers = polling.answered(PATIENCE_S)
+        more_is_due = _ask_due(polling, clock())
+        answers = polling.answered(PATIENCE_S, more_is_due)
         _record_all(answers, clock)
         recorded += len(answers)
         if not answers or monotonic() >= ends_at:
             return recorded
 
 
-def _ask_due(polling: Polling, now: datetime) -> None:
-    room = polling.room(channels_due(now))
+def _ask_due(polling: Polling, now: datetime) -> bool:
+    """Whether there may be more than there was room for."""
+    channels = channels_due(now)
+    room = polling.room(channels)
     if not room:
-        return
+        return bool(channels)
     claimed = claim_due(room, now + timedelta(seconds=settings.POLL_DEADLINE_S + 10), now)
     # Credentials are opened here, one of each channel: the threads have no database connection.
-    channels = Channel.objects.filter(pk__in={attempt.channel_id for attempt in claimed})
-    accesses = {channel.pk: _access(channel) for channel in channels}
+    of_claimed = Channel.objects.filter(pk__in={attempt.channel_id for attempt in claimed})
+    accesses = {channel.pk: _access(channel) for channel in of_claimed}
     for attempt in claimed:
         polling.begin(attempt, partial(_ask, accesses[attempt.channel_id], attempt.provider_job_id))
+    return len(claimed) == sum(room.values())
 
 
 def _access(channel: Channel) -> ChannelAccess | PollFailure:

@@ -16,7 +16,6 @@ from django.utils.translation import gettext as _
 from django.views.decorators.http import require_safe
 
 from billing.money import MoneyError, micros_of, written
-from catalog.capability import parse_capability
 from catalog.document import DocumentError
 from catalog.models import PublicModel
 from dispatch.drafting.reading import whole_number
@@ -129,13 +128,12 @@ def _supposed(model: PublicModel, query: QueryDict, user: User, now: datetime) -
 
 def _request(model: PublicModel, query: QueryDict) -> Mapping[str, Any]:
     """A normalized request of the model; raises InvalidRequest for one that the door would refuse."""
-    limits = parse_capability(model.modality, model.parameters)
     known = _defaults(model)
     body: dict[str, Any] = {"prompt": "simulated"}
     for name in known:
         if text := query.get(name, ""):
             body[name] = _value(name, text)
-    return normalized(model.modality, body, limits, model.degradation, defaults_of(model.parameters))
+    return normalized(model.modality, body, model.limits, model.degradation, defaults_of(model.parameters))
 
 
 def _value(name: str, text: str) -> Any:

@@ -167,7 +167,7 @@ def test_three_slots_ten_jobs_four_workers_and_everything_that_can_go_wrong(
     jobs = [watched.job(MODEL, prompt=f"lighthouse {number}") for number in range(10)]
     with ExitStack() as stack:
         workers = Workers(watched, tmp_path, stack)
-        # Whoever dies before it heard that its request is wrong has it judged again, by a simulator that says it once.
+        # The simulator says once that a request is wrong: who dies before hearing it has it judged again.
         workers.until(lambda: refused(jobs) and being_sent(), "one was refused, and a worker holds a slot")
         workers.kill(workers.processes[:1])
         workers.until(lambda: finished(jobs) >= 4, "the others finish what can be finished")

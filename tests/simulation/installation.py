@@ -218,7 +218,7 @@ class Installation:
     def _poll_in_order(self) -> None:
         """Each task asks by itself: what another process has under way is not known to it."""
         polling: Any = dispatch.polling
-        polling.ThreadPoolExecutor, polling._GATHER_S = _AtOnce, 0
+        polling.ThreadPoolExecutor = _AtOnce
         module: Any = follow
         module.monotonic = lambda: self.scheduler.now.timestamp()
         module.polling_of_this_process = lambda: polling.Polling(
