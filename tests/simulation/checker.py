@@ -127,8 +127,14 @@ def _tasks_known(life: "Life") -> Told:
             said = f"{row['error_code']}: {row['error_message']}"
             yield "I7 what the provider took is not called absent", f"{arrival.reference} failed as {said}"
         adopted = row["provider_job_id"]
-        if adopted and arrival.task_id.startswith("cgt-") and adopted != arrival.task_id:
+        if adopted and _is_tellable(arrival) and adopted != arrival.task_id:
             yield "I7 an attempt adopts its own task", f"{arrival.reference} adopted {adopted}"
+
+
+def _is_tellable(arrival: Arrival) -> bool:
+    """Whether the id in its answer shows whose it is. One told again is refused where an attempt holds it (a
+    constraint does that); where its first answer met nobody, nobody can tell that it is another's."""
+    return arrival.task_id.startswith("cgt-") and arrival.outcome != "repeated_id"
 
 
 def _heard_its_end(arrival: Arrival, row: Mapping[str, Any]) -> bool:
