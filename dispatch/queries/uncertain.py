@@ -1,6 +1,6 @@
 """The desk of attempts whose outcome nobody knows: which they are, who is on them, and what was found out."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Final
@@ -94,6 +94,7 @@ class Story:
     provider_job: ProviderJob | None
     effects: Sequence[Effect]  # of the decisions that can be made
     decision: AuditEntry | None  # the one that was made by a person
+    of_others: Mapping[int, ProviderJob]  # by event: the task that it names, where it is another attempt's
 
     @property
     def attempt(self) -> Attempt:
@@ -114,20 +115,31 @@ def find_attempt(public_id: str) -> Attempt | None:
 
 
 def story_of(attempt: Attempt, now: datetime) -> Story:
-    """Seven queries."""
+    """Eight queries."""
     claim = DeskClaim.objects.filter(attempt=attempt, until_at__gt=now).first()
     line = Line(attempt, claim, GivingUp.objects.filter(attempt=attempt).first())
     decisions = AuditEntry.objects.filter(
         subject=f"attempt:{attempt.public_id}", action="decide submission"
     ).order_by("-at")
+    events = list(attempt.events.order_by("-at", "-id")[:EVENTS_SHOWN])
     return Story(
         line=line,
-        events=list(attempt.events.order_by("-at", "-id")[:EVENTS_SHOWN]),
+        events=events,
         lease=CapacityLease.objects.filter(attempt=attempt).order_by("-id").first(),
         provider_job=ProviderJob.objects.filter(attempt=attempt).first(),
         effects=effects_of(attempt, now) if attempt.state == AttemptState.SUBMISSION_UNCERTAIN else (),
         decision=decisions.first(),
+        of_others=_tasks_of_others(attempt, events),
     )
+
+
+def _tasks_of_others(attempt: Attempt, events: Sequence[ProviderEvent]) -> dict[int, ProviderJob]:
+    named = {event.pk: event.raw["provider_job_id"] for event in events if "provider_job_id" in event.raw}
+    owned = ProviderJob.objects.filter(channel=attempt.channel, provider_job_id__in=set(named.values()))
+    others = {
+        each.provider_job_id: each for each in owned.exclude(attempt=attempt).select_related("attempt__job")
+    }
+    return {event: others[task] for event, task in named.items() if task in others}
 
 
 def effects_of(attempt: Attempt, now: datetime) -> list[Effect]:

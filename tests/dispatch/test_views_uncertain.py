@@ -17,7 +17,7 @@ from dispatch.services.recover import fail_as_not_created
 from dispatch.services.take_attempt import take_attempt
 from tests.console import SignIn
 from tests.engine import Engine
-from tests.factories import ProviderJobFactory
+from tests.factories import ProviderEventFactory, ProviderJobFactory
 from tests.operations_world import WANG, OperationsWorld, make_operations_world
 
 
@@ -143,6 +143,18 @@ def test_asking_the_provider_reads_only_and_says_what_it_said(li: Client, world:
 def test_where_a_submission_broke_is_said_in_words(li: Client, world: OperationsWorld) -> None:
     page = li.get(desk(world.uncertain)).content.decode()
     assert "<dt>It broke while</dt><dd>the provider&#x27;s answer was being read</dd>" in page
+
+
+def test_a_task_that_was_told_and_is_another_attempts_is_named_with_a_link_to_that_attempt(
+    li: Client, world: OperationsWorld
+) -> None:
+    other, own = ProviderJobFactory(attempt__supply=world.kestrel), "cgt-of-nobody"
+    for task in (other.provider_job_id, own):
+        ProviderEventFactory(attempt=world.uncertain, outcome="accepted", raw={"provider_job_id": task})
+    told = li.get(desk(world.uncertain)).content.decode().partition('id="known-heading"')[0]
+    assert told.count("is already the task of another attempt") == 1
+    assert f'href="/console/jobs/{other.attempt.job.public_id}/#{other.attempt.public_id}"' in told
+    assert f'<code class="id long">{other.provider_job_id}</code>' in told
 
 
 def test_the_list_says_what_is_at_risk_and_a_beat_keeps_its_rows(li: Client, world: OperationsWorld) -> None:
