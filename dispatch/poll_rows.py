@@ -1,12 +1,13 @@
 """Polls in batches: which attempts are due, claimed in one statement, and those that said nothing new,
 written in one."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 
 from django.db import connection
 
+from catalog.retrying import retried_as_victim
 from catalog.statements import prepared
 from dispatch.capacity import LEASE_TTL
 from dispatch.lifecycle import AT_PROVIDER_STATES
@@ -125,7 +126,8 @@ def store_told(jobs: Iterable[ProviderJob]) -> None:
     update_each(ProviderJob, {job.pk: {name: getattr(job, name) for name in _TOLD} for job in jobs})
 
 
-def write_nothing_new(looks: Iterable[Look], now: datetime) -> None:
+@retried_as_victim
+def write_nothing_new(looks: Collection[Look], now: datetime) -> None:
     """One statement for all. An attempt that moved meanwhile is left as it is: somebody knew more."""
     listed = sorted(looks, key=lambda look: look.attempt.pk)
     if not listed:

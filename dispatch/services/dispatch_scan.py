@@ -13,6 +13,7 @@ from django.conf import settings
 from django.db import transaction
 from django.db.models import Q
 
+from catalog.retrying import retried_as_victim
 from dispatch import queue
 from dispatch.customer_slots import Overtaken, in_flight
 from dispatch.live_catalogue import live_catalogue
@@ -79,6 +80,7 @@ def set_aside(job_ids: Collection[int], now: datetime) -> None:
         queue.leave_many(gone)
 
 
+@retried_as_victim
 def look_at_due(now: datetime) -> int:
     """One transaction over the jobs whose own time has come; how many were started."""
     with transaction.atomic():

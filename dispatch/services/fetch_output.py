@@ -13,6 +13,7 @@ from django.db import transaction
 from catalog.models import Channel
 from catalog.providers.registry import adapter_for
 from catalog.providers.types import JobStatus, OutputLocator, ProviderError, locator_from_json
+from catalog.retrying import retried_as_victim
 from catalog.vault import VaultError
 from dispatch import backoff
 from dispatch.heartbeat import CLAIM, kept_claim
@@ -122,6 +123,7 @@ def _words(outcome: RehostOutcome) -> str:
     return str(getattr(outcome, "code", None) or getattr(outcome, "reason", "unreadable"))
 
 
+@retried_as_victim
 def _adopt(attempt: Attempt, stored: Sequence[Rehosted], now: datetime) -> None:
     with transaction.atomic():
         Asset.objects.bulk_create(

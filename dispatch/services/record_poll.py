@@ -15,6 +15,7 @@ from django.db import transaction
 from django_q.tasks import async_task
 
 from catalog.providers.types import JobStatus, PollFailure, PollResult, ProviderError
+from catalog.retrying import retried_as_victim
 from catalog.rows import insert_each
 from dispatch import backoff, capacity
 from dispatch.lifecycle import AT_PROVIDER_STATES, AttemptState
@@ -73,6 +74,7 @@ def record_poll(attempt: Attempt | Claimed, result: PollResult, now: datetime) -
     record_polls({attempt.pk: result}, now)
 
 
+@retried_as_victim
 def record_polls(results: Mapping[int, PollResult], now: datetime) -> None:
     """The one door for what providers say of jobs, whether they were asked or called us; by attempt. Decided
     on the attempts as they stand now: of one that has ended, what is new is kept and changes nothing."""

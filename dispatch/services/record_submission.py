@@ -12,6 +12,7 @@ from django.db import IntegrityError, connection, transaction
 from django_q.tasks import async_task
 
 from catalog.providers.types import Accepted, ProviderError, Rejected, SubmitOutcome, Unknown
+from catalog.retrying import retried_as_victim
 from catalog.rows import insert_each
 from dispatch import backoff
 from dispatch.departures import Ended
@@ -48,25 +49,26 @@ type Outcome = tuple[Attempt, SubmitOutcome]
 def _record_usual(outcomes: Sequence[Outcome], now: datetime) -> list[Outcome]:
     """Stores in one transaction what entails nothing further; the rest, each of which wants its own."""
     try:
-        with transaction.atomic():
-            present = locked_attempts({attempt.pk for attempt, _ in outcomes})
-            usual = [each for each in outcomes if _is_usual(present[each[0].pk], each[1])]
-            insert_each([_event(attempt, outcome, now) for attempt, outcome in usual])
-            wishes = [_usual_wish(present[attempt.pk], outcome, now) for attempt, outcome in usual]
-            insert_each(
-                [
-                    _provider_job(attempt, outcome, now)
-                    for attempt, outcome in usual
-                    if isinstance(outcome, Accepted)
-                ]
-            )
-            advance_locked(wishes, now)
+        usual = _store_usual(outcomes, now)
     except Exception:  # noqa: BLE001 - one of them, as an id that is another's: each by itself finds out which
         connection.close_if_unusable_or_obsolete()
         return list(outcomes)
     for attempt, outcome in usual:
         _log(attempt, outcome)
     return [each for each in outcomes if each not in usual]
+
+
+@retried_as_victim
+def _store_usual(outcomes: Sequence[Outcome], now: datetime) -> list[Outcome]:
+    with transaction.atomic():
+        present = locked_attempts({attempt.pk for attempt, _ in outcomes})
+        usual = [each for each in outcomes if _is_usual(present[each[0].pk], each[1])]
+        insert_each([_event(attempt, outcome, now) for attempt, outcome in usual])
+        wishes = [_usual_wish(present[attempt.pk], outcome, now) for attempt, outcome in usual]
+        taken = [(attempt, outcome) for attempt, outcome in usual if isinstance(outcome, Accepted)]
+        insert_each([_provider_job(attempt, outcome, now) for attempt, outcome in taken])
+        advance_locked(wishes, now)
+    return usual
 
 
 def _is_usual(present: Attempt, outcome: SubmitOutcome) -> bool:
@@ -82,6 +84,7 @@ def _usual_wish(present: Attempt, outcome: SubmitOutcome, now: datetime) -> tupl
     return present, _rejection(present, outcome)
 
 
+@retried_as_victim
 def record_submission(attempt: Attempt, outcome: SubmitOutcome, now: datetime) -> None:
     """Stores what the provider said, or that nobody knows what it said.
 

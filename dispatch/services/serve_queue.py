@@ -11,6 +11,7 @@ from datetime import datetime, timedelta
 from django.conf import settings
 from django.db import transaction
 
+from catalog.retrying import retried_as_victim
 from dispatch import queue
 from dispatch.customer_slots import in_flight
 from dispatch.fairness import CLASS_KEYS, Head, Pick
@@ -44,6 +45,7 @@ class Served:
     looked_at: int  # jobs, each by itself
 
 
+@retried_as_victim
 def serve_queue(now: datetime) -> Served:
     """Raises Unplaceable for jobs that break their looks, and Overtaken; nothing of the transaction stays."""
     with transaction.atomic():

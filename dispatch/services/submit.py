@@ -24,6 +24,7 @@ from catalog.providers.types import (
     SubmitOutcome,
     plan_from_json,
 )
+from catalog.retrying import retried_as_victim
 from catalog.statements import prepared
 from catalog.vault import VaultError
 from dispatch import capacity
@@ -63,6 +64,7 @@ def submit(attempt_ids: Collection[int], clock: Clock, until: datetime | None = 
         raise broken[0] if len(broken) == 1 else ExceptionGroup("submissions broke", broken)
 
 
+@retried_as_victim
 def _claim(attempt_ids: Collection[int], now: datetime) -> list[Attempt]:
     """`ready → submitting` for those that the guard still lets go; the others move as it asks. What holds no
     lease stays as it is."""

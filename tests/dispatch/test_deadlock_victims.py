@@ -1,4 +1,4 @@
-"""Fault 13: a worker's transaction that PostgreSQL ends for a deadlock leaves its work to the next look.
+"""Fault 13: a worker's transaction that PostgreSQL ends for a deadlock is begun anew, or waits for a look.
 
 Each deadlock here is a real one, with somebody who takes two locks in the other order and is more patient."""
 
@@ -16,7 +16,15 @@ from psycopg.errors import DeadlockDetected
 from dispatch import capacity
 from dispatch.lifecycle import AttemptState
 from dispatch.models import Attempt
-from dispatch.services import dispatch_scan, fetch_output, reconcile, record_poll, record_submission, submit
+from dispatch.services import (
+    dispatch_scan,
+    fetch_output,
+    reconcile,
+    record_poll,
+    record_submission,
+    serve_queue,
+    submit,
+)
 from tests.engine import Engine
 
 A = AttemptState
@@ -88,31 +96,33 @@ class Rival:
         monkeypatch.setattr(module, name, met)
 
 
-def test_a_scan_that_is_the_victim_starts_nothing_and_the_next_one_starts_all(engine: Engine) -> None:
+def test_a_scan_that_is_the_victim_begins_anew_and_starts_all(
+    engine: Engine, monkeypatch: pytest.MonkeyPatch
+) -> None:
     engine.finish(engine.job())  # so that slots have been counted
     jobs = [engine.job() for _ in range(3)]
     with Rival(LINES, SLOTS) as rival:
-        rival.begin()
-        with pytest.raises(OperationalError):
-            rival.meets(dispatch_scan.scan, engine.now)
-    assert [engine.attempts(job) for job in jobs] == [[]] * 3
+        rival.waits_at(monkeypatch, serve_queue, "_write_queue")
+        assert dispatch_scan.scan(engine.now) == 3
+    assert [engine.attempts(job) for job in jobs] == [[A.READY]] * 3
     engine.finish(*jobs)
     assert [engine.attempts(job) for job in jobs] == [[A.SUCCEEDED]] * 3
 
 
-def test_answers_whose_record_is_the_victim_are_recorded_one_by_one_and_nothing_is_sent_again(
+def test_answers_whose_record_is_the_victim_are_recorded_and_nothing_is_sent_again(
     engine: Engine, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     jobs = [engine.job() for _ in range(2)]
     with Rival(ATTEMPTS, JOBS) as rival:
         rival.waits_at(monkeypatch, record_submission, "locked_attempts")
         engine.drain()
+    assert [engine.attempts(job) for job in jobs] == [[A.ACCEPTED]] * 2
     engine.finish(*jobs)
     assert [engine.attempts(job) for job in jobs] == [[A.SUCCEEDED]] * 2
     assert list(engine.accepted().values()) == [1, 1]
 
 
-def test_what_a_poll_told_is_asked_for_again_where_its_record_was_the_victim(
+def test_what_a_poll_told_is_recorded_though_its_record_was_the_victim(
     engine: Engine, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     job = engine.job()
@@ -120,21 +130,24 @@ def test_what_a_poll_told_is_asked_for_again_where_its_record_was_the_victim(
     with Rival(ATTEMPTS, JOBS) as rival:
         rival.waits_at(monkeypatch, record_poll, "locked_attempts")
         engine.step(2)
-    assert engine.attempts(job) == [A.ACCEPTED]
+    assert engine.attempts(job) == [A.RUNNING]
     engine.finish(job)
     assert engine.attempts(job) == [A.SUCCEEDED]
 
 
-def test_an_output_whose_record_was_the_victim_is_fetched_again_and_never_made_again(
+def test_an_output_whose_record_was_the_victim_is_kept_as_it_was_fetched(
     engine: Engine, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     job = engine.job()
     with Rival(ATTEMPTS, JOBS) as rival:
-        rival.waits_at(monkeypatch, fetch_output, "_record")
-        with pytest.raises(OperationalError):
-            engine.run(60)
-    assert engine.attempts(job) == [A.FETCHING]
-    engine.finish(job, within_s=600)
+        adopt = fetch_output._adopt
+
+        def meeting(*given: Any) -> None:
+            rival.waits_at(monkeypatch, fetch_output, "advance")
+            adopt(*given)
+
+        monkeypatch.setattr(fetch_output, "_adopt", meeting)
+        engine.run(60)
     assert (engine.attempts(job), list(engine.accepted().values())) == ([A.SUCCEEDED], [1])
 
 
