@@ -56,15 +56,24 @@ def find_supply(slug: str) -> Supply | None:
 
 def needs_of(supply: Supply, now: datetime) -> Sequence[Need]:
     """In the order in which they are met."""
+    *once, bound = _lasting_needs(supply, now)
+    return [*once, Need("tried", _tried(supply, now), "try_supply"), bound]
+
+
+def is_in_use(supply: Supply, now: datetime) -> bool:
+    """Whether nothing is left to be done for it; that it was tried lately is no part of that."""
+    return all(need.is_met for need in _lasting_needs(supply, now))
+
+
+def _lasting_needs(supply: Supply, now: datetime) -> Sequence[Need]:
     is_on = AdminState.DISABLED not in (supply.state, supply.channel.state)
     bound = SupplyBinding.objects.filter(supply=supply, enabled=True)
     return [
-        _need("capability", supply.capability_version is not None, "supply"),
+        _need("capability", supply.capability_version_id is not None, "supply"),
         _need("slots", supply.concurrency > 0, "limit"),
         _need("price", price_in_force(supply, now) is not None, "new_price"),
         _need("credential", bool(supply.channel.credential), "channel"),
         _need("switched_on", is_on, "channel"),
-        Need("tried", _tried(supply, now), "try_supply"),
         _need("bound", bound.exists(), "edit_model"),
     ]
 

@@ -12,6 +12,7 @@ from django.utils.translation import gettext as _
 from django.views.decorators.http import require_POST, require_safe
 
 from dispatch.queries.health_log import named
+from dispatch.queries.readiness import is_in_use
 from dispatch.queries.supply_story import SupplyLine, SupplyStory, supply_lines, supply_story
 from dispatch.services.answer_once import answer_once
 from dispatch.services.take_supply_out import take_supply_out
@@ -51,6 +52,7 @@ def supply(request: HttpRequest, slug: str) -> HttpResponse:
         "road": road_of(story.now.circuit),
         "event_lines": named(story.events),
         "is_disabled": _is_disabled(story),
+        "in_use": not is_beat(request) and is_in_use(story.now.row, now),
     }
     return page(request, "console/supplies/supply.html", context, now)
 

@@ -311,6 +311,23 @@ def test_a_supply_tells_how_it_did_and_who_uses_it(li: Client, world: Operations
     assert "internal_retryable" in page
     assert "0.0424 USD a second" in page
     assert "used-vid-hd-5s-exact-a" in page
+    assert f'id="provider-model">{world.kestrel.provider_model}</code>' in page
+    assert f'id="model-version">{world.kestrel.model_version}</code>' in page
+    Supply.objects.filter(pk=world.kestrel.pk).update(model_version="")
+    assert "Model version" not in text_of(li, "/console/supplies/kestrel-hd/")
+
+
+def test_only_a_supply_that_lacks_something_is_offered_to_be_brought_into_use(
+    li: Client, sign_in: SignIn, world: OperationsWorld
+) -> None:
+    address = "/console/supplies/kestrel-hd/"
+    admin, viewer = sign_in("admin", username="adm"), sign_in("viewer", username="vie")
+    assert "Bring into use" not in text_of(admin, address)
+    assert '/try/">Try it by a call</a>' in text_of(admin, address)
+    assert "/try/" not in text_of(viewer, address), "it may not make calls"
+    world.kestrel.bindings.update(enabled=False)
+    for client in (admin, viewer):
+        assert '/try/">Bring into use</a>' in text_of(client, address)
 
 
 def test_p1_the_pages_cost_the_same_queries_whatever_runs(li: Client, world: OperationsWorld) -> None:
