@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Final
 
-from django.db.models import Model, QuerySet, Value
+from django.db.models import Model, Q, QuerySet, Value
 from django.http import QueryDict
 
 from billing.models import Customer
@@ -21,6 +21,7 @@ _NAMED: Final[Mapping[str, tuple[type[Model], str]]] = {  # by what is of a kind
     "policy": (DispatchPolicy, "slug"),
     "rule": (DegradationRule, "slug"),
 }
+OLD_KINDS: Final[Mapping[str, str]] = {"group": "capacity_group"}  # what old entries call it: its name since
 _CHUNK: Final = 2_000
 
 
@@ -38,9 +39,13 @@ def parse_filter(query: QueryDict) -> AuditFilter:
     return AuditFilter(
         query.get("actor", "").strip()[:150],
         query.get("action", "")[:60],
-        query.get("subject", "").strip()[:120],
+        _subject(query.get("subject", "").strip()[:120]),
         query.get("request", "").strip()[:64],
     )
+
+
+def _subject(told: str) -> str:
+    return OLD_KINDS.get(told, told)
 
 
 def matching(wanted: AuditFilter, days: Days | None) -> QuerySet[AuditEntry]:
@@ -56,9 +61,17 @@ def matching(wanted: AuditFilter, days: Days | None) -> QuerySet[AuditEntry]:
         entries = entries.filter(request_id=wanted.request)
     if not wanted.subject:
         return entries
-    if ":" in wanted.subject:
-        return entries.filter(subject=wanted.subject)
-    return entries.filter(subject__startswith=f"{wanted.subject}:")
+    return entries.filter(_of(wanted.subject))
+
+
+def _of(subject: str) -> Q:
+    """By every name that its kind has had."""
+    kind, _colon, public_id = subject.partition(":")
+    now = OLD_KINDS.get(kind, kind)
+    kinds = [now, *(old for old, since in OLD_KINDS.items() if since == now)]
+    if public_id:
+        return Q(subject__in=[f"{each}:{public_id}" for each in kinds])
+    return Q(*(Q(subject__startswith=f"{each}:") for each in kinds), _connector=Q.OR)
 
 
 def entries_again(ids: Sequence[str]) -> list[AuditEntry]:

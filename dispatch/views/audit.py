@@ -58,10 +58,16 @@ def _whole(request: HttpRequest, wanted: AuditFilter, days: Days, cursor: Cursor
         "sizes": cuts.PAGE_SIZES,
         "actors": audit_list.actors(days),
         "actions": sorted(money_words.ACTIONS.items(), key=lambda each: str(each[1])),
-        "kinds": sorted(money_words.SUBJECT_KINDS.items(), key=lambda each: str(each[1])),
+        "kinds": sorted(_kinds(), key=lambda each: str(each[1])),
         "active": _active(request, wanted, days),
         "keep": query_without(request.GET),
     }
+
+
+def _kinds() -> Iterator[tuple[str, object]]:
+    """Each under the name that it has now."""
+    kinds = money_words.SUBJECT_KINDS.items()
+    return ((code, text) for code, text in kinds if code not in audit_list.OLD_KINDS)
 
 
 def _beat(request: HttpRequest, wanted: AuditFilter, days: Days, cursor: Cursor) -> Mapping[str, Any]:

@@ -110,7 +110,7 @@ SUBJECT_KINDS: Final[Words] = {  # of audit entries: what stands before the colo
     "customer": _("Customer"),
     "customer_group": _("Customer group"),
     "delivery": _("Message of an alert"),
-    "group": _("Capacity group"),
+    "group": _("Capacity group"),  # in old entries
     "health_policy": _("Health policy"),
     "installation": _("Installation"),
     "job": _("Job"),

@@ -1,6 +1,7 @@
 """The audit, a person's settings, who may do what, and the help."""
 
 import csv
+import re
 from html.parser import HTMLParser
 from io import StringIO
 from pathlib import Path
@@ -118,6 +119,17 @@ def test_an_entry_leads_to_what_it_is_about(db: None) -> None:
     assert address_of("group:grp_1") == address_of("capacity_group:grp_1") == "/console/capacity/"
     assert address_of("health_policy:hpo_1") == SETTINGS
     assert address_of("api_key:key_gone") == address_of("address:/console/") == ""
+
+
+def test_a_kind_that_old_entries_call_otherwise_is_one_filter(db: None, viewer: Client) -> None:
+    old = changed("set group capacity", "group:grp_1")
+    new = changed("set group capacity", "capacity_group:grp_1")
+    changed("save channel", "channel:chn_1")
+    for subject in ("capacity_group", "group", "capacity_group:grp_1", "group:grp_1"):
+        page = viewer.get(AUDIT, {"subject": subject})
+        assert [entry.pk for entry in page.context["entries"]] == [new.pk, old.pk], subject
+        choices = re.findall(r'<option value="([a-z_]+)"( selected)?>Capacity group<', page.content.decode())
+        assert choices == [("capacity_group", "" if ":" in subject else " selected")]
 
 
 def test_l4_new_entries_are_told_and_move_nothing(db: None, viewer: Client) -> None:

@@ -10,7 +10,7 @@ from django.utils import timezone
 
 from catalog.models import PublicModel
 from dispatch.hours import COUNTED_EVERY
-from dispatch.models import Attempt, HourOfWork
+from dispatch.models import Attempt, HourOfWork, PeakOfSlots
 from tests.console import SignIn
 from tests.factories import AttemptFactory, JobFactory
 from tests.figures_world import make_figures
@@ -106,6 +106,8 @@ def test_capacity_tells_the_peak_of_the_day_and_when_it_is_full(li: Client, worl
     page = text_of(li, "/console/capacity/")
     supply = page.split('id="capacity-row-kestrel-hd"')[1].split("</tr>")[0]
     assert "24 h peak: 7 of 8, at " in supply, "the 8 of thirty hours ago are past"
+    for each in (page, text_of(li, "/console/channels/kestrel-main/")):
+        assert each.count("counted once a minute, so a shorter peak may have been higher") == 1
     assert "full in" in supply
     other = page.split('id="capacity-row-lark-mini"')[1].split("</tr>")[0]
     assert "24 h peak: none taken" in other
@@ -134,10 +136,15 @@ def test_time_to_full_counts_what_began_and_what_ended_lately(li: Client, world:
 
 
 def test_what_goes_and_what_stays_at_the_peak_is_said_before_a_channel_is_taken_out(
-    li: Client, sign_in: SignIn
+    sign_in: SignIn, world: OperationsWorld
 ) -> None:
-    page = text_of(sign_in("operator", username="zhao"), "/console/channels/kestrel-main/maintenance/")
+    zhao = sign_in("operator", username="zhao")
+    page = text_of(zhao, "/console/channels/kestrel-main/maintenance/")
     assert "24 h peak: 7 slots taken on what goes, 0 free on what stays" in page
+    PeakOfSlots.objects.exclude(subject_id=world.kestrel.pk).delete()
+    PeakOfSlots.objects.update(taken=1)
+    page = text_of(zhao, "/console/channels/kestrel-main/maintenance/")
+    assert "24 h peak: 1 slot taken on what goes," in page
 
 
 def test_g17_without_the_peaks_the_slots_are_shown_all_the_same(li: Client) -> None:

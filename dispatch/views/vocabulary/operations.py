@@ -126,8 +126,12 @@ ALERTS: Final[Words] = {
     "exact_unavailable": _("No exact supply was available; another tier took the work."),
     "degradation_active": _("Results are being delivered degraded: inputs are dropped."),
     "emergency_override": _("The emergency availability override lifted the cost multipliers."),
-    "channel_circuit_open": _("The channel's circuit is open: nothing is sent to it."),
-    "supply_circuit_open": _("The supply's circuit is open: nothing is sent to it."),
+    "channel_circuit_open": _(
+        "The channel's circuit opened: nothing but probes is sent to it until they succeed."
+    ),
+    "supply_circuit_open": _(
+        "The supply's circuit opened: nothing but probes is sent to it until they succeed."
+    ),
     "submission_uncertain": _("It is not known whether the provider accepted a submission."),
     "submission_abandoned": _("A submission was given up with its outcome unknown; it may have been paid."),
     "unknown_slots_full": _("Slots with unknown outcome have reached their limit."),
