@@ -1,29 +1,33 @@
 """A process of eight worker threads that take the tasks of the queue and scan as often as they can.
 
-Its arguments: the moment that the test's clock showed, and the machine's monotonic clock at that moment."""
+Its arguments: the moment that the test's clock showed, the machine's monotonic clock at that moment, and a
+file: who is ready before the others waits until it is there."""
 
 import random
 import sys
 import threading
 import time
 from datetime import datetime, timedelta
+from pathlib import Path
 
 import django
 
 THREADS = 8
 
 
-def main(moment: datetime, began_s: float) -> None:
+def main(moment: datetime, began_s: float, begin: Path) -> None:
     from dispatch import tasks
 
     def now() -> datetime:
         return moment + timedelta(seconds=time.monotonic() - began_s)
 
     tasks.now = now  # type: ignore[assignment]
+    print("ready", flush=True)
+    while not begin.exists():
+        time.sleep(0.01)
     threads = [threading.Thread(target=_work, args=(number,)) for number in range(THREADS)]
     for thread in threads:
         thread.start()
-    print("at work", flush=True)
     for thread in threads:
         thread.join()
 
@@ -56,4 +60,4 @@ def _one_task() -> bool:
 
 if __name__ == "__main__":
     django.setup()
-    main(datetime.fromisoformat(sys.argv[1]), float(sys.argv[2]))
+    main(datetime.fromisoformat(sys.argv[1]), float(sys.argv[2]), Path(sys.argv[3]))
