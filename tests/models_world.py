@@ -55,6 +55,7 @@ class ModelsWorld:
             "/console/models/",
             BASE,
             f"{BASE}edit/",
+            f"{BASE}edit/discard/",
             f"{BASE}review/",
             f"{BASE}revisions/",
             f"{BASE}revisions/1..2/",

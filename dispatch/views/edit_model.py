@@ -8,6 +8,7 @@ from uuid import uuid4
 from django.contrib import messages
 from django.http import HttpRequest, HttpResponse, QueryDict
 from django.shortcuts import redirect, render
+from django.urls import reverse
 from django.utils import timezone
 from django.utils.translation import gettext as _
 from django.views.decorators.http import require_POST, require_safe
@@ -18,6 +19,7 @@ from dispatch.drafting.merging import chosen
 from dispatch.drafting.notices import moved, renumbered
 from dispatch.queries.drafts import Edit, edit_from, edit_of, supplies_to_bind
 from dispatch.routing.types import TIERS
+from dispatch.services.answer_once import answer_once
 from dispatch.services.edit_model import (
     Typed,
     WorkingCopyGone,
@@ -25,6 +27,7 @@ from dispatch.services.edit_model import (
     keep_working_copy,
 )
 from dispatch.views.access import person, requires
+from dispatch.views.confirm import confirm_token, confirmed
 from dispatch.views.conflict import conflict_page
 from dispatch.views.differences import differences
 from dispatch.views.edit_form import edit_form
@@ -33,6 +36,7 @@ from dispatch.views.shell import is_beat
 
 _FLAGS: Final = (":enabled", "emergency_override", "spill_when_saturated")
 _CHOICE: Final = "choose "
+_DISCARD: Final = "discard"
 
 
 @require_safe
@@ -75,12 +79,33 @@ def keep_edit(request: HttpRequest, slug: str) -> HttpResponse:
     return redirect(f"{request.path.removesuffix('keep/')}?focus={done.focus}")
 
 
-@require_POST
+@require_safe
 @requires("edit")
 def discard_edit(request: HttpRequest, slug: str) -> HttpResponse:
-    discard_working_copy(find_model(slug), person(request), timezone.now())
-    messages.info(request, _("Your changes of %(model)s were discarded.") % {"model": slug})
-    return redirect("model", slug)
+    """What would be lost, before it is."""
+    edit = edit_of(find_model(slug), person(request))
+    if not edit.typed:
+        return redirect("model", slug)
+    context = {
+        "model": edit.model,
+        "differences": differences(edit.base.fields, edit.typed),
+        "token": confirm_token(request, _DISCARD, slug),
+    }
+    return render(request, "console/models/discard.html", context)
+
+
+@require_POST
+@requires("edit")
+def discard_edit_now(request: HttpRequest, slug: str) -> HttpResponse:
+    row, user, now = find_model(slug), person(request), timezone.now()
+    form = confirmed(request, _DISCARD, slug)
+
+    def discard() -> str:
+        discard_working_copy(row, user, now)
+        messages.info(request, _("Your changes of %(model)s were discarded.") % {"model": slug})
+        return reverse("model", args=[slug])
+
+    return redirect(answer_once(form.key, user.get_username(), now, discard) or "models")
 
 
 @require_POST

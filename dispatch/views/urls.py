@@ -63,6 +63,7 @@ urlpatterns = [
     path("models/<str:slug>/edit/", edit_model.edit_model, name="edit_model"),
     path("models/<str:slug>/edit/keep/", edit_model.keep_edit, name="keep_edit"),
     path("models/<str:slug>/edit/discard/", edit_model.discard_edit, name="discard_edit"),
+    path("models/<str:slug>/edit/discard/now/", edit_model.discard_edit_now, name="discard_edit_now"),
     path("models/<str:slug>/edit/merge/", edit_model.merge_edit, name="merge_edit"),
     path("models/<str:slug>/review/", review.review_model, name="review_model"),
     path("models/<str:slug>/effect/", review.effect, name="effect"),

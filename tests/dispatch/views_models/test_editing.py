@@ -67,7 +67,7 @@ def test_e4_everything_can_be_done_by_a_plain_button(li: Client) -> None:
     assert "heron-v3@degraded" in rows
     keep(li, do="renumber ", row="heron-v3@degraded", **typed)
     assert WorkingCopy.objects.get().typed["kestrel-hd@exact:priority"] == "20000"
-    li.post(f"{BASE}edit/discard/")
+    discard(li)
     assert not WorkingCopy.objects.exists()
 
 
@@ -140,11 +140,35 @@ def test_e13_what_an_earlier_change_of_the_same_page_sent_and_comes_late_changes
     assert typed() == {OSPREY: "920000"}
 
 
+def discard(client: Client) -> str:
+    """The token of the page that asked first."""
+    token = str(client.get(f"{BASE}edit/discard/").context["token"])
+    client.post(f"{BASE}edit/discard/now/", {"confirm": token})
+    return token
+
+
+def test_a_working_copy_is_discarded_only_after_what_is_lost_was_shown(li: Client) -> None:
+    assert li.get(f"{BASE}edit/discard/")["Location"] == BASE, "there is nothing to discard"
+    keep(li, do="keep", **{OSPREY: "950000"})
+    assert f'href="{BASE}edit/discard/"' in li.get(f"{BASE}edit/").content.decode()
+    told = li.get(f"{BASE}edit/discard/").content.decode()
+    assert "<strong>950,000</strong>" in told
+    assert "Discard 1 change" in told
+    assert li.post(f"{BASE}edit/discard/now/").status_code == 403
+    assert WorkingCopy.objects.get().typed == {OSPREY: "950000"}
+    token = discard(li)
+    assert not WorkingCopy.objects.exists()
+    keep(li, do="keep", **{OSPREY: "960000"})
+    again = li.post(f"{BASE}edit/discard/now/", {"confirm": token})
+    assert again["Location"] == BASE
+    assert WorkingCopy.objects.get().typed == {OSPREY: "960000"}, "a later copy stays"
+
+
 def test_e13_what_comes_after_its_working_copy_was_discarded_is_refused_and_shown(li: Client) -> None:
     key = li.get(f"{BASE}edit/").context["key"]
     keep(li, do="keep", key=key, page="17000.5", step="2", **{OSPREY: "950000"})
     assert li.get(f"{BASE}edit/").context["key"] == key
-    li.post(f"{BASE}edit/discard/")
+    discard(li)
     for step in ("1", "3"):  # sent before, and after
         late = keep(li, do="keep", key=key, page="17000.5", step=step, **{OSPREY: "960000"})
         assert late.status_code == 409
