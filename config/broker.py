@@ -22,6 +22,9 @@ logger = logging.getLogger(__name__)
 LOOK_AT_LEAST_EVERY_S = 5.0
 # A stop takes as long at most.
 WAIT_S = 1.0
+# A word has its task run at once, and again after this time at the soonest, however often it is said: with
+# each job that is admitted a dispatcher would be woken, only to find that another has seen it.
+APART_S = 0.2
 
 # How often the processes below this one have taken tasks: they inherit it, and their guard reads it.
 batches_taken = multiprocessing.RawValue("L", 0)
@@ -51,6 +54,11 @@ class ListeningBroker(ORM):
     _listening: Any = None  # the database's connection that gets the word
     _look_at_s = 0.0  # monotonic
 
+    def __init__(self, list_key: str | None = None) -> None:
+        super().__init__(list_key)
+        self._passed_on_s: dict[str, float] = {}  # by word, monotonic
+        self._kept: set[str] = set()  # words that came too soon after the same
+
     def enqueue(self, task: str) -> int:
         """The word goes out with the caller's transaction, or not at all."""
         with prepared() as cursor:
@@ -79,10 +87,10 @@ class ListeningBroker(ORM):
                     self._look_at_s = time.monotonic() + LOOK_AT_LEAST_EVERY_S
                 if taken:
                     return taken
-            words = self.words(WAIT_S)
+            words = self.words(self._until_due_s() if self._kept else WAIT_S)
             if _OF_A_ROW in words:
                 self._look_at_s = 0
-            return self._of_words(words - {_OF_A_ROW}) or None
+            return self._of_words(self._due(words - {_OF_A_ROW})) or None
         except (OperationalError, InterfaceError) as error:
             # The library would log, sleep for ten seconds, and have this whole process replaced.
             logger.warning("The queue is not readable and is tried again: %s", error)
@@ -120,6 +128,19 @@ class ListeningBroker(ORM):
             taken = sorted(cursor.fetchall())
         batches_taken.value += bool(taken)
         return taken
+
+    def _until_due_s(self) -> float:
+        """Of the kept words, the first."""
+        due_at_s = min(self._passed_on_s[word] for word in self._kept) + APART_S
+        return max(0.0, due_at_s - time.monotonic())
+
+    def _due(self, words: set[str]) -> set[str]:
+        """Of these and the kept ones; the others are kept."""
+        now_s, said = time.monotonic(), self._kept | words
+        due = {word for word in said if now_s - self._passed_on_s.get(word, -APART_S) >= APART_S}
+        self._kept = said - due
+        self._passed_on_s |= dict.fromkeys(due, now_s)
+        return due
 
     def _of_words(self, tasks: set[str]) -> list[tuple[int | None, str]]:
         batches_taken.value += bool(tasks)
