@@ -150,7 +150,7 @@ def test_a_word_that_is_said_all_the_time_is_passed_on_at_once_and_then_now_and_
             passed_on_s.append(time.monotonic())
     assert all(later - earlier > APART_S / 2 for earlier, later in pairwise(passed_on_s))
     wake("dispatch.tasks.scan_now", cluster="control")
-    assert any([broker.dequeue() for _ in range(3)]), "the last word is passed on, too"
+    assert any(broker.dequeue() for _ in range(3)), "the last word is passed on, too"
 
 
 def test_a_word_of_a_transaction_that_fails_is_never_said(broker: ListeningBroker) -> None:
