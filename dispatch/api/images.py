@@ -5,12 +5,12 @@ from typing import Any
 
 from django.http import HttpResponse
 from django.utils.timezone import now
-from drf_spectacular.utils import OpenApiParameter, OpenApiResponse, extend_schema
+from drf_spectacular.utils import OpenApiResponse, extend_schema
 from rest_framework.request import Request
 from rest_framework.views import APIView
 
 from billing.authentication import caller_of, scope_required
-from dispatch.api.keys import idempotency_key
+from dispatch.api.keys import KEY_HEADER, idempotency_key
 from dispatch.api.serializers import ImageRequestSerializer
 from dispatch.services.answer_image import Waiting
 from dispatch.services.generate_image import generate_image
@@ -25,7 +25,7 @@ class ImageList(APIView):
 
     @extend_schema(
         request=ImageRequestSerializer,
-        parameters=[OpenApiParameter("Idempotency-Key", str, OpenApiParameter.HEADER)],
+        parameters=[KEY_HEADER],
         responses={
             200: OpenApiResponse(description="The finished job: succeeded, failed or cancelled."),
             202: OpenApiResponse(description="The job, whose result is not ours yet; look at it later."),

@@ -14,7 +14,7 @@ from rest_framework.views import APIView
 
 from billing.authentication import caller_of, scope_required
 from dispatch.api.files import file_response
-from dispatch.api.keys import idempotency_key
+from dispatch.api.keys import KEY_HEADER, idempotency_key
 from dispatch.api.serializers import JobRequestSerializer
 from dispatch.errors import InvalidRequest, OutputExpired, UnknownJob
 from dispatch.lifecycle import JobState
@@ -87,7 +87,7 @@ class JobList(APIView):
 
     @extend_schema(
         request=JobRequestSerializer,
-        parameters=[OpenApiParameter("Idempotency-Key", str, OpenApiParameter.HEADER)],
+        parameters=[KEY_HEADER],
         responses={
             201: OpenApiResponse(description="The job."),
             402: OpenApiResponse(description="Too little credit."),

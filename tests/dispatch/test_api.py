@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 from django.db import connection
+from django.test import Client
 from django.utils import timezone
 
 from billing.models import ApiKey
@@ -29,6 +30,14 @@ def test_the_same_key_and_body_give_the_first_answer_byte_for_byte(engine: Engin
     again = engine.submit(key="order-1")
     assert (again.status_code, again.content) == (201, first.content)
     assert Job.objects.count() == 1
+
+
+def test_the_description_of_the_api_says_that_the_first_answer_tells_of_its_own_moment(db: None) -> None:
+    described = Client().get("/api/schema/", headers={"Accept": "application/json"}).json()["paths"]
+    for call in ("jobs", "images"):
+        (header,) = described[f"/api/v1/{call}/"]["post"]["parameters"]
+        assert header["name"] == "Idempotency-Key"
+        assert "its `state` is what it was then" in header["description"]
 
 
 def change(model: PublicModel, **values: Any) -> None:
