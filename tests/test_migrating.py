@@ -35,32 +35,35 @@ def alter() -> None:
 
 @pytest.mark.django_db(transaction=True)
 def test_traffic_behind_a_waiting_migration_stalls_for_less_than_two_seconds() -> None:
-    waits_s: list[float] = []
+    stood_behind, waits_s = threading.Event(), [0.0]
 
     def traffic() -> None:
         with psycopg.connect(os.environ["DATABASE_URL"], dbname=connection.settings_dict["NAME"]) as other:
-            while other.execute(_MIGRATION_WAITS).fetchone() != (True,):
-                time.sleep(0.01)
-            for _ in range(12):
+            while max(waits_s) < 0.5:
+                while other.execute(_MIGRATION_WAITS).fetchone() != (True,):
+                    time.sleep(0.01)
                 began_s = time.monotonic()
                 other.execute("SELECT count(*) FROM dispatch_bell")
                 other.rollback()
                 waits_s.append(time.monotonic() - began_s)
-                time.sleep(0.1)
+            stood_behind.set()
+            for _ in range(12):
+                other.execute("SELECT count(*) FROM dispatch_bell")
+                other.rollback()
 
     with reader() as long_transaction:
-        tries: list[int] = []
-        served = threading.Thread(target=traffic)
+        pauses: list[float] = []
+        served = threading.Thread(target=traffic, daemon=True)
 
-        def pause(_seconds: float) -> None:
-            if not tries:
+        def pause(seconds: float) -> None:
+            pauses.append(seconds)
+            if stood_behind.wait(1):  # or it came too late to that wait, and stands behind the next
                 served.join()
-            tries.append(1)
-            long_transaction.rollback()
+                long_transaction.rollback()
 
         served.start()
-        assert patiently(alter, pause) == 2
-    assert max(waits_s) > 0.5, "it stood behind the migration"
+        assert patiently(alter, pause) == len(pauses) + 1
+    assert stood_behind.is_set(), "traffic met the migration"
     assert float(migrating.LOCK_TIMEOUT.removesuffix("ms")) < 2_000
 
 

@@ -36,7 +36,8 @@ LINES = "SELECT FROM dispatch_line FOR UPDATE"
 
 
 class Rival:
-    """Holds `first`, and wants `second` once the product waits for `first`: the product is the victim."""
+    """Holds `first`, and wants `second` once the product waits for `first`: the product is the victim, unless
+    it had looked for a deadlock before there was one."""
 
     def __init__(self, first: str, second: str) -> None:
         self._wishes, self._holds = (first, second), Event()
@@ -50,7 +51,7 @@ class Rival:
         return self
 
     def __exit__(self, *_: object) -> None:
-        self._thread.join(WAIT_S)
+        self._thread.join(2 * WAIT_S)
         assert not self._thread.is_alive()
         assert [type(error.__cause__) for error in self.met] == [DeadlockDetected]
 
@@ -63,7 +64,7 @@ class Rival:
         wanted = ("host", "port", "user", "dbname", "password")
         given = {name: parameters[name] for name in wanted if name in parameters}
         with psycopg.connect(**given, autocommit=True) as watch, psycopg.connect(**given) as session:
-            session.execute("SET deadlock_timeout = '1h'")
+            session.execute(f"SET deadlock_timeout = '{WAIT_S}s'")
             session.execute(self._wishes[0])
             self._holds.set()
             self._await_the_product(watch)
