@@ -3,7 +3,9 @@
 import json
 import socket
 import time
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from threading import Event
+from types import SimpleNamespace
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -46,18 +48,29 @@ def found_by_key(engine: Engine) -> Mapping[str, Any] | None:
 
 
 @pytest.fixture
+def provider(engine: Engine, monkeypatch: pytest.MonkeyPatch) -> Iterator[Event]:
+    """Has a submission, and answers it when the test has seen what is to be seen meanwhile."""
+    answers = Event()
+    monkeypatch.setattr("catalog.simulator.wire.time", SimpleNamespace(sleep=lambda _: answers.wait(60)))
+    engine.script("submit", latency_s=60)
+    yield answers
+    answers.set()
+
+
+@pytest.fixture
 def server(engine: Engine, live_server: LiveServer) -> Any:
     yield live_server
     connections.close_all()
 
 
 def test_an_image_goes_on_without_its_customer_and_keeps_its_slot_until_its_end(
-    engine: Engine, server: LiveServer
+    engine: Engine, server: LiveServer, provider: Event
 ) -> None:
-    engine.simulator.script({"rules": [{"when": {"call": "submit"}, "do": {"latency_s": 4}}]})
     post_and_hang_up(engine, server, "/api/v1/images/", IMAGE)
-    eventually(lambda: found_by_key(engine), "the job is there while the provider works")
-    eventually(lambda: CapacityLease.objects.filter(state="live").first(), "hanging up frees no slot")
+    eventually(engine.posts, "the provider works")
+    assert found_by_key(engine), "the job is there meanwhile"
+    assert CapacityLease.objects.get().state == "live", "hanging up frees no slot"
+    provider.set()
     job = eventually(lambda: Job.objects.filter(state="succeeded").first(), "the picture is delivered")
     assert CapacityLease.objects.get().released_at is not None
     shown = found_by_key(engine)
@@ -69,12 +82,17 @@ def test_an_image_goes_on_without_its_customer_and_keeps_its_slot_until_its_end(
     assert len(engine.simulator.world.log()["posts"]) == 1
 
 
-def test_a_cancelled_image_ends_as_the_provider_ends_it(engine: Engine, server: LiveServer) -> None:
-    engine.simulator.script({"rules": [{"when": {"call": "submit"}, "do": {"latency_s": 4}}]})
+def test_a_cancelled_image_ends_as_the_provider_ends_it(
+    engine: Engine, server: LiveServer, provider: Event
+) -> None:
     post_and_hang_up(engine, server, "/api/v1/images/", IMAGE)
-    job_id = eventually(lambda: found_by_key(engine), "the job is there")["id"]
+    eventually(engine.posts, "the provider works")
+    shown = found_by_key(engine)
+    assert shown is not None
+    job_id = shown["id"]
     wish = engine.api.post(f"/api/v1/jobs/{job_id}/cancel/")
     assert (wish.status_code, wish.json()["state"]) == (202, "cancel_requested")
+    provider.set()
     eventually(lambda: Job.objects.exclude(first_answer="").exists(), "the request is answered")
     job = Job.objects.get()
     assert (job.state, job.charged_micros) == ("succeeded", job.reserved_micros), (
