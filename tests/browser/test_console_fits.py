@@ -63,6 +63,25 @@ def test_a_phone_names_what_a_strip_is_about_and_ticks_jobs(visitor: Visit, jobs
     assert "0.23" in row.inner_text()
 
 
+@pytest.mark.parametrize("script", [True, False])
+def test_a_phone_folds_the_filters_of_a_list_until_a_key_opens_them(
+    visitor: Visit, jobs: list[Job], script: bool
+) -> None:
+    page = visitor(width=390, script=script).visit("/console/jobs/?modality=video")
+    assert page.inner_text("#filters > summary") == "Filters (1)"
+    assert not page.is_visible("#f-model")
+    page.focus("#filters > summary")
+    page.keyboard.press("Enter")
+    assert page.is_visible("#f-model")
+    page.set_viewport_size({"width": 1440, "height": 900})
+    page.reload()
+    assert page.is_visible("#f-model")
+    assert not page.is_visible("#filters > summary")
+    page.focus("#f-model")
+    page.keyboard.press("Shift+Tab")
+    assert page.locator(".filters .states > summary:focus").count() == 1, "what stands is reached by keys"
+
+
 _SIDEWAYS = "all => all.map(each => each.scrollWidth - each.clientWidth)"
 # Cells of the rows that are not seen, not inside of their region, or not under the heading of their column.
 _OUT_OF_PLACE = """table => {

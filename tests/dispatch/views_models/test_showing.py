@@ -52,7 +52,7 @@ def test_a_model_shows_its_order_beside_the_numbers_and_the_worse_health_with_it
     ]
     assert (tiers["exact"][2].circuit.state, tiers["exact"][2].circuit.place) == ("circuit_open", "channel")
     text = response.content.decode()
-    assert "from channel, 12 min" in text
+    assert 'from channel, <span class="nowrap">12 min' in text, "a number stays beside its unit"
     assert "Recovering 50 %" in text
     assert "6 in use, 1 unknown, 1 free of 8 slots" in text
     assert "In production, with 2 exact supplies that can take work." in text
