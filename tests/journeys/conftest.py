@@ -16,7 +16,7 @@ from catalog.simulator.scenario import Timing
 from catalog.simulator.server import Simulator
 from dispatch.services.import_catalogue import apply_import, plan_import
 from tests.engine import catalogue_environment
-from tests.journeys.processes import PATIENCE_S, ROOT, Running, database_url, manage, running
+from tests.journeys.processes import PATIENCE_S, ROOT, Running, database_url, manage, running, wait_until
 
 Start = Callable[..., Running]
 
@@ -32,6 +32,19 @@ def start(transactional_db: None, tmp_path: Path) -> Iterator[Start]:
             return stack.enter_context(running(manage(*arguments), environment | variables, output))
 
         yield start
+    # The statement of one that was killed goes on: it could write what the next test finds.
+    wait_until(lambda: sessions() == 0, PATIENCE_S, "their sessions end")
+
+
+def sessions() -> int:
+    """How many other programs are connected to this database."""
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "SELECT count(*) FROM pg_stat_activity"
+            " WHERE datname = current_database() AND pid <> pg_backend_pid()"
+            " AND backend_type = 'client backend'"
+        )
+        return int(cursor.fetchone()[0])
 
 
 @pytest.fixture

@@ -6,7 +6,7 @@ import pytest
 from django.db import connection
 
 from dispatch.models import Bell
-from tests.journeys.conftest import Start
+from tests.journeys.conftest import Start, sessions
 from tests.journeys.processes import PATIENCE_S, Running, busy, kill, wait_until
 
 pytestmark = pytest.mark.journey
@@ -26,17 +26,6 @@ def standby(leader: Running, start: Start) -> Running:
     wait_until(lambda: sessions() == 2, PATIENCE_S, "the second pulse has its session")
     assert LEADS not in pulse.output()
     return pulse
-
-
-def sessions() -> int:
-    """How many other programs are connected to this database."""
-    with connection.cursor() as cursor:
-        cursor.execute(
-            "SELECT count(*) FROM pg_stat_activity"
-            " WHERE datname = current_database() AND pid <> pg_backend_pid()"
-            " AND backend_type = 'client backend'"
-        )
-        return int(cursor.fetchone()[0])
 
 
 def test_a_pulse_rings_every_bell(leader: Running) -> None:
@@ -64,6 +53,7 @@ def test_a_leader_whose_session_the_database_ends_leads_again_or_is_followed(lea
         cursor.execute(
             "SELECT pg_terminate_backend(pid) FROM pg_locks"
             " WHERE locktype = 'advisory' AND pid <> pg_backend_pid()"
+            " AND database = (SELECT oid FROM pg_database WHERE datname = current_database())"
         )
         assert cursor.rowcount == 1
     wait_until(lambda: leader.output().count(LEADS) == 2, PATIENCE_S, "it leads again")

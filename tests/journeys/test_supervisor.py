@@ -4,6 +4,7 @@ import os
 import signal
 import sys
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 
 import psutil
@@ -66,12 +67,16 @@ def supervisor(folder: Path) -> Iterator[Running]:
 
 def program(supervisor: Running, name: str) -> psutil.Process:
     """Once it runs: the supervisor says so just before it starts one again."""
+    seen: list[psutil.Process] = []
 
-    def found() -> list[psutil.Process]:
-        return [each for each in supervisor.family() if f"{name}.py" in " ".join(each.cmdline())]
+    def found() -> bool:
+        for each in supervisor.family():
+            with suppress(psutil.NoSuchProcess):  # it ends while it is looked at
+                seen.extend([each] if f"{name}.py" in " ".join(each.cmdline()) else [])
+        return bool(seen)
 
     wait_until(found, PATIENCE_S, f"{name} runs")
-    return found()[0]
+    return seen[0]
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])

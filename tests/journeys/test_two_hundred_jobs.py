@@ -33,8 +33,14 @@ def wide_catalogue() -> str:
 
 def a_worker_of(cluster: Running) -> psutil.Process:
     """Once there is one: a cluster whose worker was killed may be replaced as a whole."""
-    wait_until(lambda: _below_sentinel(cluster), PATIENCE_S, "the cluster has its workers")
-    return _below_sentinel(cluster)[0]
+    seen: list[psutil.Process] = []
+
+    def there() -> bool:
+        seen[:] = _below_sentinel(cluster)
+        return bool(seen)
+
+    wait_until(there, PATIENCE_S, "the cluster has its workers")
+    return seen[0]
 
 
 def _below_sentinel(cluster: Running) -> list[psutil.Process]:

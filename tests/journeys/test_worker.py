@@ -61,7 +61,11 @@ def test_killed_workers_that_took_the_lock_of_the_queue_with_them_are_replaced(g
         kill(worker.pid)
     await_answer(busy(12), "the cluster, mended or replaced, answers")
     assert guard.process.poll() is None
-    assert old.is_running() == ("is replaced" not in guard.output())
+
+    def it_says_which() -> bool:  # a little after it has ended the old one, should it have
+        return old.is_running() == ("is replaced" not in guard.output())
+
+    wait_until(it_says_which, PATIENCE_S, "the guard says whether it was replaced")
 
 
 def test_a_cluster_whose_head_or_sentinel_is_killed_is_replaced_whole(guard: Running) -> None:
