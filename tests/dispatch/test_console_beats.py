@@ -50,7 +50,9 @@ def longer(field: str) -> dict[str, object]:
 
 # Each kind of thing that a page shows, and what becomes of it.
 CHANGES: Mapping[str, Callable[[], object]] = {
-    "jobs end": lambda: Job.objects.filter(state="running").update(state="failed", finished_at=NOW),
+    "jobs end": lambda: Job.objects.filter(state="running").update(
+        state="failed", finished_at=timezone.now()
+    ),
     "jobs cost more": lambda: Job.objects.update(provider_cost_micros=7_654_321),
     "customers have other names": lambda: Customer.objects.update(**longer("name")),
     "a channel is switched off": lambda: Channel.objects.filter(slug="kestrel-main").update(state="disabled"),
@@ -60,12 +62,16 @@ CHANGES: Mapping[str, Callable[[], object]] = {
     "models are not published": lambda: PublicModel.objects.update(published=False),
     "supplies do better": lambda: SupplyHealth.objects.filter(state="degraded").update(state="healthy"),
     "slots are not known": lambda: CapacityLease.objects.filter(released_at=None).update(state="unknown"),
-    "attempts are generated": lambda: Attempt.objects.update(generated_at=NOW),
+    "attempts are generated": lambda: Attempt.objects.update(generated_at=timezone.now()),
     "maintenances have other reasons": lambda: Maintenance.objects.update(**longer("reason")),
-    "alerts are acknowledged": lambda: Alert.objects.update(acknowledged_at=NOW, acknowledged_by="wang.l"),
-    "refusals end": lambda: RefusalRecord.objects.update(ended_at=NOW, ended_why="mended"),
-    "somebody changed a limit": lambda: record(WANG, Change("change limit", "channel:kestrel-main"), NOW),
-    "the dispatcher looked": lambda: Bell.objects.update(rung_at=NOW, answered_at=NOW),
+    "alerts are acknowledged": lambda: Alert.objects.update(
+        acknowledged_at=timezone.now(), acknowledged_by="wang.l"
+    ),
+    "refusals end": lambda: RefusalRecord.objects.update(ended_at=timezone.now(), ended_why="mended"),
+    "somebody changed a limit": lambda: record(
+        WANG, Change("change limit", "channel:kestrel-main"), timezone.now()
+    ),
+    "the dispatcher looked": lambda: Bell.objects.update(rung_at=timezone.now(), answered_at=timezone.now()),
     "hours are counted": lambda: HourOfWork.objects.update(**more("samples")),
 }
 

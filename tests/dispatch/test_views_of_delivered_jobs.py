@@ -11,7 +11,9 @@ from tests.engine import IMAGE, VIDEO, Engine
 
 
 @pytest.fixture
-def viewer(engine: Engine, sign_in: SignIn) -> Client:
+def viewer(engine: Engine, sign_in: SignIn, monkeypatch: pytest.MonkeyPatch) -> Client:
+    """By the engine's clock: an output is kept for some weeks."""
+    monkeypatch.setattr("django.utils.timezone.now", lambda: engine.now)
     return sign_in("viewer")
 
 
@@ -44,10 +46,7 @@ def test_its_file_opens_for_operators_and_its_snapshot_page_adds_up(engine: Engi
     assert page.count(" data-outcome=") == candidates
 
 
-def test_a_job_that_waits_says_for_what(
-    engine: Engine, viewer: Client, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("django.utils.timezone.now", lambda: engine.now)
+def test_a_job_that_waits_says_for_what(engine: Engine, viewer: Client) -> None:
     engine.step()
     job = engine.job()
     address = f"/console/jobs/{job.public_id}/"
