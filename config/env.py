@@ -72,7 +72,7 @@ def database(url: str, **options: object) -> dict[str, object]:
         problems.append(Problem("DATABASE_URL", "start it with postgres:// ; no other database is supported"))
     given = dict(parse_qsl(parts.query))
     return {
-        "ENGINE": "django.db.backends.postgresql",
+        "ENGINE": "config.postgresql",
         "NAME": unquote(parts.path.lstrip("/")) or "frameyard",
         "HOST": given.pop("host", parts.hostname or ""),
         "PORT": given.pop("port", str(parts.port or "")),

@@ -1,0 +1,1 @@
+"""The database as Django speaks with it, without a question before each request."""
