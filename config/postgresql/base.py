@@ -13,9 +13,8 @@ from psycopg import pq
 class DatabaseWrapper(base.DatabaseWrapper):
     def is_usable(self) -> bool:
         line = self.connection.pgconn
-        if line.status == pq.ConnStatus.OK and not _has_spoken(line.socket):
-            return True
-        return super().is_usable()
+        stands = line.status == pq.ConnStatus.OK and line.transaction_status != pq.TransactionStatus.INERROR
+        return (stands and not _has_spoken(line.socket)) or super().is_usable()
 
 
 def _has_spoken(socket: int) -> bool:

@@ -162,13 +162,17 @@ def test_three_slots_ten_jobs_four_workers_and_everything_that_can_go_wrong(
 ) -> None:
     """S38: an answer that never comes, a validation error, a full supplier, and a killed worker."""
     set_slots(3)
+    # Three go to the one account, the fourth to the other. Who meets the full supply hears so last: its second
+    # attempt comes to the other account behind the fourth; at the first it would wait for what is unknown.
     wrongs = [
-        {"answer": "drop_after_acceptance"},
-        {"answer": "drop_before_response"},
-        {"error": "InvalidParameter"},
-        {"error": "ServerOverloaded"},
+        ("beijing-account-key", {"answer": "drop_after_acceptance", "latency_s": 0.1}),
+        ("beijing-account-key", {"answer": "drop_before_response", "latency_s": 0.1}),
+        ("beijing-account-key", {"error": "ServerOverloaded", "latency_s": 2}),
+        ("singapore-account-key", {"error": "InvalidParameter", "latency_s": 0.1}),
     ]
-    rules = [{"when": {"call": "submit"}, "times": 1, "do": {"latency_s": 0.1, **wrong}} for wrong in wrongs]
+    rules = [
+        {"when": {"call": "submit", "account": account}, "times": 1, "do": wrong} for account, wrong in wrongs
+    ]
     usual = {"when": {"call": "submit"}, "do": {"latency_s": 0.5, "queue_s": 0, "run_s": 0.3}}
     watched.simulator.script({"rules": [*rules, usual]})
     jobs = [watched.job(MODEL, prompt=f"lighthouse {number}") for number in range(4)]
