@@ -162,7 +162,7 @@ def test_three_slots_ten_jobs_four_workers_and_everything_that_can_go_wrong(
 ) -> None:
     """S38: an answer that never comes, a validation error, a full supplier, and a killed worker."""
     set_slots(3)
-    # Three go to the one account, the fourth to the other. Who meets the full supply hears it last: its second
+    # Three go to the one account, the fourth to the other. Who meets the full supply hears it last; its next
     # attempt comes to the other account behind the fourth; at the first it would wait for what is unknown.
     wrongs = [
         ("beijing-account-key", {"answer": "drop_after_acceptance", "latency_s": 0.1}),
