@@ -108,7 +108,8 @@ def regions(sign_in: SignIn, monkeypatch: pytest.MonkeyPatch) -> Regions:
         if page.status_code == 200:
             live = beats_of(Request(path, path), page.content.decode())
             found |= {_kind(each): each for each in live}
-    later = (timezone.now() + timedelta(hours=2)).replace(microsecond=0)  # a tag has whole seconds
+    # A tag has whole seconds. What was made just now would become two hours old within the next one.
+    later = (timezone.now() + timedelta(hours=2, seconds=30)).replace(microsecond=0)
     monkeypatch.setattr("django.utils.timezone.now", lambda: later)
     return Regions(admin, [each for kind, each in found.items() if kind not in SIGNED])
 
