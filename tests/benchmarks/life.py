@@ -35,9 +35,7 @@ WHOLE: Final = 60
 KILLED: Final = 60
 SLOTS: Final = 4_500  # of each channel and supply, each held for some 20 s: fewer would hold the workers up
 WINDOWS: Final = 2  # at most, whatever is planned: one of ours takes about a minute
-RUN_S: Final = (
-    14.0  # a task runs so long: a first poll that comes late finds it at work, the next one its end
-)
+RUN_S: Final = 14.0  # of a task: a first poll that comes late finds it at work, the next one its end
 REFUSED: Final = ("doubao-seedance-2-0-260128", "dreamina-seedance-2-0-260128")  # at their end
 WORKERS: Final = {"FRAMEYARD_TRAFFIC_WORKERS": "2", "FRAMEYARD_CONTROL_WORKERS": "2"}
 
