@@ -65,10 +65,7 @@ class MediaStore:
 
     def sweep_incoming(self, older_than: float) -> int:
         """Remove parts that dead workers left, last written before `older_than` (Unix seconds); how many."""
-        stale = [part for part in self.incoming().iterdir() if part.stat().st_mtime < older_than]
-        for part in stale:
-            part.unlink(missing_ok=True)
-        return len(stale)
+        return sum(_removed_if_stale(part, older_than) for part in self.incoming().iterdir())
 
 
 def output_name(attempt_id: str, number: int) -> str:
@@ -80,6 +77,16 @@ def output_name(attempt_id: str, number: int) -> str:
 def input_name(customer_id: int, sha256: str) -> str:
     """The object of a customer's file: the same bytes of one customer are one object."""
     return f"inputs/{sha256[:2]}/{customer_id}-{sha256}"
+
+
+def _removed_if_stale(part: Path, older_than: float) -> bool:
+    try:
+        if part.stat().st_mtime >= older_than:
+            return False
+        part.unlink()
+    except FileNotFoundError:
+        return False  # placed by its writer, or swept by another host, since the directory was listed
+    return True
 
 
 def _made(directory: Path) -> Path:

@@ -82,6 +82,16 @@ def test_parts_of_dead_workers_are_swept_and_living_ones_are_not(store: MediaSto
     assert list(store.incoming().iterdir()) == [alive]
 
 
+def test_a_part_that_its_writer_placed_while_the_sweep_looks_is_no_error(store: MediaStore) -> None:
+    listed_but_gone = store.incoming() / "fetch-placed.part"
+    listed_but_gone.symlink_to(
+        store.incoming() / "nowhere"
+    )  # what `stat` says of one and of the other is one
+    os.utime(part(store, b"1", "fetch-dead.part"), (1000, 1000))
+    assert store.sweep_incoming(older_than=3000) == 1
+    assert list(store.incoming().iterdir()) == [listed_but_gone]
+
+
 def test_a_part_that_is_gone_is_an_error_and_not_an_empty_object(store: MediaStore) -> None:
     with pytest.raises(FileNotFoundError):
         store.place(store.incoming() / "fetch-gone.part", output_name("att_01abc", 1), sha256(b""))
