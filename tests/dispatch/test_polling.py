@@ -123,7 +123,7 @@ def test_answers_are_gathered_while_the_threads_have_something_to_ask(
     more_is_due: bool, at_once: int
 ) -> None:
     four, told = (
-        Polling(threads=4, per_channel=4, gather_s=3600 if more_is_due else 0.5),
+        Polling(threads=4, per_channel=4, gather_s=3600 if more_is_due else 3),
         [Event() for _ in range(4)],
     )
     for each in told:
@@ -137,7 +137,7 @@ def test_answers_are_gathered_while_the_threads_have_something_to_ask(
 
 def test_a_supplier_that_hangs_delays_no_other(engine: Engine, settings: LazySettings) -> None:
     """Fault 25: for as long as it hangs it has its own threads, and the worker goes home."""
-    settings.POLL_DEADLINE_S, settings.POLL_THREADS, settings.POLL_THREADS_PER_CHANNEL = 4, 6, 3
+    settings.POLL_DEADLINE_S, settings.POLL_THREADS, settings.POLL_THREADS_PER_CHANNEL = 8, 6, 3
     polling.forget_polls()
     others = [at(engine, "ark-singapore") for _ in range(3)]
     hanging = [at(engine, "ark-beijing") for _ in range(5)]

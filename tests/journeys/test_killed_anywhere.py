@@ -118,7 +118,7 @@ def _bring_all_to_their_points_and_kill(world: World, traffic: Running) -> None:
     posting = world.job(ANYWHERE, answer="hang")
     wait_until(attempt_of(posting, body_sent_at__isnull=False), PATIENCE_S, "a job is being sent")
     wait_until(lambda: world.posts() > posted, PATIENCE_S, "the provider has it")
-    answered = world.job(ANYWHERE, latency_s=8)
+    answered = world.job(ANYWHERE, latency_s=12)
     wait_until(attempt_of(answered, body_sent_at__isnull=False), PATIENCE_S, "another is being sent")
     with locked(answered):
         wait_until(waits_for_a_lock, PATIENCE_S, "its answer waits to be recorded")
