@@ -5,14 +5,13 @@ from datetime import timedelta
 from typing import Final
 
 from django.urls import resolve
-from django.utils import timezone
 
 from catalog.models import PublicModel, Supply
 from dispatch.models import Job
 from dispatch.views.urls import urlpatterns
 from health.models import Alert
 from tests.factories import AlertFactory, JobFactory, SelectionRoundFactory, SupplyFactory
-from tests.figures_world import make_figures
+from tests.figures_world import make_figures, now_within_its_hour
 from tests.models_world import BASE, ModelsWorld
 from tests.money_world import MoneyWorld, make_money_world
 from tests.operations_world import OperationsWorld, make_operations_world
@@ -100,7 +99,7 @@ class EveryPage:
 
 
 def make_every_page() -> EveryPage:
-    now = timezone.now()
+    now = now_within_its_hour()
     operations, money = make_operations_world(now), make_money_world()
     kestrel = Supply.objects.get(slug="kestrel-hd")
     make_figures(operations.model, now)

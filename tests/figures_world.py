@@ -1,6 +1,10 @@
 """Figures of a day and of the same day a week before, as housekeeping would have counted them."""
 
 from datetime import datetime, timedelta
+from time import sleep
+from typing import Final
+
+from django.utils.timezone import now as time_of_now
 
 from catalog.models import PublicModel, Supply
 from dispatch.capacity import Kind
@@ -10,6 +14,19 @@ from dispatch.models import HourOfQueue, HourOfWork, PeakOfSlots
 WEEK = timedelta(days=7)
 PICKS = {"kestrel-hd": 12, "osprey-pro": 6, "wren-lite": 2}  # an hour; 20 together
 TIERS = {"wren-lite": "fallback"}
+
+LONGEST_TEST: Final = timedelta(seconds=30)  # that looks at pages of "the last 24 hours"
+
+
+def now_within_its_hour() -> datetime:
+    """The time; shortly before an hour ends, after waiting for the next, for it would move the day's window
+    between the figures and the page that shows them."""
+    now = time_of_now()
+    left = hour_of(now) + HOUR - now
+    if left > LONGEST_TEST:
+        return now
+    sleep(left.total_seconds() + 0.01)
+    return time_of_now()
 
 
 def make_figures(model: PublicModel, now: datetime) -> None:

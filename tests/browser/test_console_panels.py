@@ -14,7 +14,7 @@ from dispatch.models import PublicationWatch
 from dispatch.services.forecast_publication import forecast_publication
 from tests.browser import looking
 from tests.browser.conftest import Visit
-from tests.figures_world import make_figures
+from tests.figures_world import make_figures, now_within_its_hour
 from tests.operations_world import PARTS, OperationsWorld, make_operations_world
 
 MODEL = "/console/models/vid-hd-5s/"
@@ -31,7 +31,7 @@ WHOLE = (
 @pytest.fixture
 def operations(transactional_db: None) -> OperationsWorld:
     world = make_operations_world()
-    make_figures(world.model, timezone.now())
+    make_figures(world.model, now_within_its_hour())
     for watch in PublicationWatch.objects.all():
         forecast_publication(watch.pk, timezone.now())
     return world

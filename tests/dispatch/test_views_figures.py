@@ -13,7 +13,7 @@ from dispatch.hours import COUNTED_EVERY
 from dispatch.models import Attempt, HourOfWork, PeakOfSlots
 from tests.console import SignIn
 from tests.factories import AttemptFactory, JobFactory
-from tests.figures_world import make_figures
+from tests.figures_world import make_figures, now_within_its_hour
 from tests.operations_world import OperationsWorld, make_operations_world
 
 MODEL = "/console/models/vid-hd-5s/"
@@ -24,7 +24,7 @@ SEEN, COSTS = "/console/supplies/kestrel-hd/seen/", "/console/supplies/kestrel-h
 @pytest.fixture
 def world(db: None) -> OperationsWorld:
     world = make_operations_world()
-    make_figures(world.model, timezone.now())
+    make_figures(world.model, now_within_its_hour())
     return world
 
 

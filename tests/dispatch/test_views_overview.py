@@ -17,7 +17,7 @@ from dispatch.queries.needs import CHANNELS_SHOWN, channel_states
 from health.models import Alert, RefusalRecord
 from tests.console import SignIn
 from tests.factories import AlertFactory, AttemptFactory, ChannelFactory, ChannelHealthFactory, JobFactory
-from tests.figures_world import make_figures
+from tests.figures_world import make_figures, now_within_its_hour
 from tests.operations_world import OperationsWorld, beat, make_operations_world, waits
 
 HOME, CHARTS, CHANGES = "/console/", "/console/overview/charts/", "/console/overview/changes/"
@@ -27,7 +27,7 @@ FAILED = "This part could not be read."
 @pytest.fixture
 def world(db: None) -> OperationsWorld:
     world = make_operations_world()
-    make_figures(world.model, timezone.now())
+    make_figures(world.model, now_within_its_hour())
     return world
 
 
