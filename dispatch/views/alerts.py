@@ -62,7 +62,6 @@ def _beat(request: HttpRequest, wanted: AlertFilter, now: datetime) -> dict[str,
     told, ticked = rows_on_screen(request), ticked_of(request.GET, MOST)
     shown = alert_list.groups_again(told)
     return {
-        "groups": shown,
         "cards": cards_of(shown, alert_subjects.about(shown.all), ticked, now),
         "wanted": wanted,
         "arrived": alert_list.arrived(now, wanted, told),

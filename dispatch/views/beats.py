@@ -9,27 +9,30 @@ import os
 import pickle
 from collections.abc import Iterator
 from contextlib import contextmanager
+from copyreg import __newobj__  # type: ignore[attr-defined]
 from dataclasses import dataclass
 from datetime import datetime
 from functools import lru_cache
+from io import BytesIO
 from math import ceil
 from pathlib import Path
 from typing import Any, Final, Self
 
 from django.conf import settings
 from django.db import connection
+from django.db.models import Model
 
 from dispatch.views.clock import Clock
 
 _ROOMS: Final = ("catalog", "billing", "health", "dispatch", "config", "templates")
 _DRAWS: Final = ("*.py", "*.html", "*.mo")  # what decides how a page looks, beside its values
-_NO_TIME: Final = 12  # digits
+_NO_TIME: Final = 15  # digits
 
 
 @dataclass(frozen=True, slots=True)
 class Tag:
     """`told` is blank where it does not say all. Ages that were drawn read the same from `since` to `until`,
-    in seconds; both are 0 where there were none."""
+    in milliseconds; both are 0 where there were none."""
 
     looks: str = ""
     told: str = ""
@@ -40,7 +43,7 @@ class Tag:
     def of(cls, looks: str, told: str, clock: Clock) -> Self:
         if clock.until is None:
             return cls(looks, told)
-        return cls(looks, told, ceil(clock.now.timestamp()), int(clock.until.timestamp()))
+        return cls(looks, told, ceil(_ms(clock.now)), int(_ms(clock.until)))
 
     @classmethod
     def read(cls, text: str) -> Self:
@@ -53,8 +56,12 @@ class Tag:
 
     def vouches(self, told: str, now: datetime) -> bool:
         """Whether what would be drawn now looks as it did."""
-        holds = not self.until or self.since <= now.timestamp() < self.until
+        holds = not self.until or self.since <= _ms(now) < self.until
         return bool(told) and told == self.told and holds
+
+
+def _ms(at: datetime) -> float:
+    return at.timestamp() * 1000
 
 
 def _number(text: str) -> int:
@@ -68,9 +75,21 @@ def digest(written: bytes) -> str:
 def told(*values: Any) -> str:
     """A digest of everything that values hold, by which they could be made again; blank for what can't be."""
     try:
-        return digest(pickle.dumps((_edition(), *values)))
+        written = BytesIO()
+        _Writer(written).dump((_edition(), *values))
+        return digest(written.getvalue())
     except (pickle.PicklingError, AttributeError, TypeError, RecursionError):
         return ""
+
+
+class _Writer(pickle.Pickler):
+    """Writes a row as its values and what is known of its relations. Django's own way copies them first."""
+
+    def reducer_override(self, each: Any) -> Any:
+        if not isinstance(each, Model):
+            return NotImplemented
+        values = {name: value for name, value in vars(each).items() if name != "_state"}
+        return __newobj__, (type(each),), (values, each._state.fields_cache)
 
 
 @lru_cache(maxsize=1)

@@ -31,3 +31,11 @@ def reads_the_same_for(seconds: float) -> float:
         return 0
     step = 60 if whole < _DAY else _HOUR
     return max(0, (whole // step + 1) * step - _HALF - seconds)
+
+
+def as_it_reads(seconds: float) -> float:
+    """The least duration that is told by the same text: where it grows, it changes when the text does."""
+    if seconds < _HOUR:
+        return seconds
+    step = 60 if round(seconds) < _DAY else _HOUR
+    return round(seconds) // step * step

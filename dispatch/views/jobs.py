@@ -1,6 +1,7 @@
 """The list of jobs. All of its state is in the address."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from datetime import datetime
 from typing import Any
 
@@ -13,10 +14,12 @@ from billing.models import Customer
 from dispatch.lifecycle import JobState
 from dispatch.queries import job_filter, job_list
 from dispatch.queries.job_filter import JobFilter
+from dispatch.queries.job_list import JobLine, JobRow
 from dispatch.views import job_words
 from dispatch.views import vocabulary as words
 from dispatch.views.access import requires
 from dispatch.views.bulk import filter_of, with_moment
+from dispatch.views.clock import as_it_reads
 from dispatch.views.listing import Word, query_without
 from dispatch.views.rows import rows_on_screen
 from dispatch.views.shell import is_beat, page
@@ -37,7 +40,7 @@ def _whole(request: HttpRequest, wanted: JobFilter, now: datetime) -> Mapping[st
     return {
         "wanted": wanted,
         "rows": shown.rows,
-        "lines": [row.line for row in shown.rows],
+        "lines": _lines(shown.rows),
         "page": shown,
         "choices": choices,
         "states": [(state, words.JOB_STATES[state]) for state in JobState],
@@ -58,10 +61,14 @@ def _beat(request: HttpRequest, wanted: JobFilter, now: datetime) -> Mapping[str
     on_top = bool(rows) and not (wanted.older or wanted.newer)
     return {
         "wanted": wanted,
-        "rows": rows,
-        "lines": [row.line for row in rows],
+        "lines": _lines(rows),
         "arrived": job_list.newer_count(rows[0].job.public_id, wanted, now) if on_top else 0,
     }
+
+
+def _lines(rows: Iterable[JobRow]) -> list[JobLine]:
+    """A job that still goes on is another line only where its time reads otherwise."""
+    return [replace(row.line, seconds=as_it_reads(row.seconds)) for row in rows]
 
 
 def active(query: QueryDict, wanted: JobFilter, customers: Mapping[str, str] | None = None) -> list[Word]:

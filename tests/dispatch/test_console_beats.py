@@ -25,7 +25,7 @@ from dispatch.models import Attempt, Bell, CapacityLease, HourOfWork, Job, Maint
 from dispatch.templatetags.console import span
 from dispatch.views import beats
 from dispatch.views.beats import Tag
-from dispatch.views.clock import Clock, reads_the_same_for
+from dispatch.views.clock import Clock, as_it_reads, reads_the_same_for
 from dispatch.views.shell import answer_beat
 from health.models import Alert, RefusalRecord, SupplyHealth
 from tests.benchmarks.console_pages import Request, beats_of
@@ -131,6 +131,17 @@ def test_p1_l12_every_live_region_that_did_not_change_is_answered_without_drawin
         assert not was_drawn(again), region.path
 
 
+def test_p1_some_seconds_later_only_what_looks_otherwise_is_drawn(
+    regions: Regions, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    HourOfWork.objects.update(counted_at=timezone.now())  # while the count is late, it is due at any moment
+    before, then = regions.answers(), timezone.now() + timedelta(seconds=5)
+    monkeypatch.setattr("django.utils.timezone.now", lambda: then)
+    for region, first in before.items():
+        again = regions.ask(region, first["HX-PTag"])
+        assert (again.status_code == 200) == was_drawn(again), region.path
+
+
 def test_no_change_of_anything_that_is_shown_passes_for_none(regions: Regions) -> None:
     """After each change, what was not drawn again would have looked as before."""
     before, idle = regions.answers(), list[str]()
@@ -204,6 +215,13 @@ def test_an_age_reads_the_same_as_long_as_is_said_and_no_longer(seconds: float, 
     assert span(seconds) == span(seconds + holds * part)
     assert not holds or span(seconds) != span(seconds + holds + 0.01)
     assert holds > 0 or seconds < 3_600
+
+
+@given(seconds=st.floats(0, 400_000))
+def test_a_duration_of_a_list_changes_only_with_its_text(seconds: float) -> None:
+    least = as_it_reads(seconds)
+    assert span(least) == span(seconds)
+    assert as_it_reads(seconds + reads_the_same_for(seconds) * 0.99) == least
 
 
 def test_a_tag_with_ages_vouches_only_while_they_read_so() -> None:

@@ -40,7 +40,7 @@ def make_jobs(count: int, **values: object) -> list[Job]:
 
 
 def ids_of(response: object) -> list[str]:
-    return [row.job.public_id for row in response.context["rows"]]  # type: ignore[attr-defined]
+    return [line.public_id for line in response.context["lines"]]  # type: ignore[attr-defined]
 
 
 def newest_first(jobs: Iterable[Job]) -> list[str]:
