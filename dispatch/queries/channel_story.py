@@ -26,13 +26,10 @@ EVENTS_SHOWN: Final = 12
 
 @dataclass(frozen=True)
 class ChannelStory:
+    """What changes while its page stands there."""
+
     now: ChannelNow
     running: Sequence[CapacityLease]  # oldest first, at most RUNNING_SHOWN
-    events: Sequence[HealthEvent]  # of it and its supplies, newest first, at most EVENTS_SHOWN
-    impact: Sequence[Loss]
-    credential: AuditEntry | None  # when the stored secret was first saved
-    accepted_at: datetime | None  # when the provider last took something under it
-    last_change: AuditEntry | None
 
     @property
     def row(self) -> Channel:
@@ -45,22 +42,37 @@ class ChannelStory:
         return max((at for at in ends if at is not None), default=None)
 
 
-def channel_story(slug: str, now: datetime) -> ChannelStory | None:
+@dataclass(frozen=True)
+class ChannelPast:
+    """What its page tells beside that."""
+
+    events: Sequence[HealthEvent]  # of it and its supplies, newest first, at most EVENTS_SHOWN
+    impact: Sequence[Loss]
+    credential: AuditEntry | None  # when the stored secret was first saved
+    accepted_at: datetime | None  # when the provider last took something under it
+    last_change: AuditEntry | None
+
+
+def channel_story(slug: str) -> ChannelStory | None:
     """A fixed number of queries, however much runs there."""
     found = channels_now(slug, with_retired=True)
-    if not found:
-        return None
-    (channel,) = found
+    return ChannelStory(found[0], running_there(found[0].row)) if found else None
+
+
+def channel_past(channel: ChannelNow, now: datetime) -> ChannelPast:
+    """Six queries."""
     changes = AuditEntry.objects.filter(subject=f"channel:{channel.row.public_id}").order_by("-at", "-id")
-    return ChannelStory(
-        now=channel,
-        running=running_there(channel.row),
+    return ChannelPast(
         events=list(events_of(channel.row, [each.row.pk for each in channel.supplies])[:EVENTS_SHOWN]),
-        impact=impact_of({each.row.slug for each in channel.supplies}, now),
+        impact=impact_without(channel, now),
         credential=_first_saved(channel.row, changes),
         accepted_at=_accepted_at(channel),
         last_change=changes.first(),
     )
+
+
+def impact_without(channel: ChannelNow, now: datetime) -> list[Loss]:
+    return impact_of({each.row.slug for each in channel.supplies}, now)
 
 
 def running_there(channel: Channel) -> list[CapacityLease]:

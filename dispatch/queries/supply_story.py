@@ -9,14 +9,12 @@ from django.db.models import QuerySet
 
 from billing.models import CostRuleVersion
 from billing.repository import prices_in_force
-from catalog.models import AuditEntry, CapabilityVersion, SupplyBinding
+from catalog.models import AuditEntry, CapabilityVersion, Supply, SupplyBinding
 from dispatch.models import Attempt
 from dispatch.queries.counting import capped
 from dispatch.queries.health_log import listed
-from dispatch.queries.impact import impact_of
 from dispatch.queries.places import SupplyNow, supplies_now
 from dispatch.queries.success import DayOfSuccess, last_failures, success_of
-from dispatch.redundancy import Loss
 from dispatch.routing.types import Statistics
 from dispatch.selection_facts import read_statistics
 from health.circuit import Subject
@@ -47,31 +45,36 @@ def supply_lines(now: datetime, with_retired: bool) -> list[SupplyLine]:
 
 @dataclass(frozen=True)
 class SupplyStory:
+    """What changes while its page stands there."""
+
     now: SupplyNow
     success: DayOfSuccess
     statistics: Statistics
     bindings: Sequence[SupplyBinding]
-    impact: Sequence[Loss]
+    refusals: int  # contents that it is not sent now; capped
+
+
+@dataclass(frozen=True)
+class SupplyPast:
+    """What its page tells beside that."""
+
     capabilities: Sequence[CapabilityVersion]  # in force and later ones, by their start
     prices: Sequence[CostRuleVersion]  # in force and scheduled, by their start
     failures: Sequence[Attempt]  # newest first
     by_reason: Mapping[str, int]  # how many of `failures` each code ended
-    refusals: int  # contents that it is not sent now; capped
     events: Sequence[HealthEvent]
     last_change: AuditEntry | None
 
 
 def supply_story(slug: str, now: datetime) -> SupplyStory | None:
     """A fixed number of queries, however much it did."""
-    supply = next((each for each in supplies_now(with_retired=True) if each.row.slug == slug), None)
+    supply = find_supply(slug)
     if supply is None:
         return None
     row = supply.row
-    failures = last_failures(row.pk)
     refusals = RefusalRecord.objects.filter(
         provider=row.channel.provider, model_family=row.model_family, ended_at=None
     )
-    changes = AuditEntry.objects.filter(subject=f"supply:{row.public_id}").order_by("-at", "-id")
     return SupplyStory(
         now=supply,
         success=success_of([row.pk], now)[row.pk],
@@ -81,14 +84,26 @@ def supply_story(slug: str, now: datetime) -> SupplyStory | None:
             .select_related("public_model")
             .order_by("public_model__slug", "tier")
         ),
-        impact=impact_of({slug}, now),
+        refusals=capped(refusals),
+    )
+
+
+def find_supply(slug: str) -> SupplyNow | None:
+    """Four queries."""
+    return next((each for each in supplies_now(with_retired=True) if each.row.slug == slug), None)
+
+
+def supply_past(row: Supply, now: datetime) -> SupplyPast:
+    """A fixed number of queries."""
+    failures = last_failures(row.pk)
+    changes = AuditEntry.objects.filter(subject=f"supply:{row.public_id}").order_by("-at", "-id")
+    return SupplyPast(
         capabilities=[
             each for each in row.capability_versions.order_by("effective_from") if _holds(each, now)
         ],
         prices=[each for each in _prices(row.pk) if _holds(each, now)],
         failures=failures,
         by_reason=dict(Counter(each.error_code or each.state for each in failures).most_common()),
-        refusals=capped(refusals),
         events=list(listed(_events_of(row.pk)).order_by("-id")[:EVENTS_SHOWN]),
         last_change=changes.first(),
     )

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Final
+from typing import Any, Final
 
 from django.conf import settings
 from django.http import Http404, HttpRequest, HttpResponse
@@ -12,7 +12,7 @@ from django.views.decorators.http import require_safe
 
 from catalog.models import Channel, Supply
 from catalog.providers.registry import ADAPTERS
-from dispatch.queries.channel_story import ChannelStory, channel_story
+from dispatch.queries.channel_story import ChannelStory, channel_past, channel_story
 from dispatch.queries.fullness import fullness
 from dispatch.queries.health_log import named
 from dispatch.queries.places import ChannelNow, Circuit, channels_now
@@ -51,22 +51,29 @@ def channels(request: HttpRequest) -> HttpResponse:
 @requires("read")
 def channel(request: HttpRequest, slug: str) -> HttpResponse:
     now = timezone.now()
-    story = found_channel(slug, now)
-    expires = story.row.credential_expires_on
+    story = found_channel(slug)
     context = {
         "story": story,
         "channel": story.now,
         "row": story.row,
         "road": road_of(story.now.circuit),
         "fullness": panel("fullness", lambda: fullness([story.now], [], now), now),
-        "event_lines": named(story.events),
+        "successes_needed": SUCCESSES_TO_RECOVER,
+        **({} if is_beat(request) else _around(story, now)),
+    }
+    return page(request, "console/channels/channel.html", context, now)
+
+
+def _around(story: ChannelStory, now: datetime) -> dict[str, Any]:
+    past, expires = channel_past(story.now, now), story.row.credential_expires_on
+    return {
+        "past": past,
+        "event_lines": named(past.events),
         "expires_in_days": (expires - now.date()).days if expires else None,
         "warn_days": settings.ALERT_CREDENTIAL_DAYS,
-        "successes_needed": SUCCESSES_TO_RECOVER,
         "adapter": ADAPTERS.get(story.row.provider),
         "can_probe": _is_open(story.row) or any(_is_open(each.row) for each in story.now.supplies),
     }
-    return page(request, "console/channels/channel.html", context, now)
 
 
 def _is_open(row: Channel | Supply) -> bool:
@@ -75,8 +82,8 @@ def _is_open(row: Channel | Supply) -> bool:
     return health is not None and health.state == State.CIRCUIT_OPEN
 
 
-def found_channel(slug: str, now: datetime) -> ChannelStory:
-    story = channel_story(slug, now)
+def found_channel(slug: str) -> ChannelStory:
+    story = channel_story(slug)
     if story is None:
         raise Http404
     return story

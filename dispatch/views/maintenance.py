@@ -15,6 +15,7 @@ from django.views.decorators.http import require_POST, require_safe
 
 from dispatch.maintenance import Wanted
 from dispatch.models import Maintenance
+from dispatch.queries.channel_story import impact_without
 from dispatch.queries.places import Circuit
 from dispatch.services.answer_once import answer_once
 from dispatch.services.end_maintenance import end_maintenance
@@ -41,7 +42,7 @@ def maintenance(request: HttpRequest, slug: str) -> HttpResponse:
 def start(request: HttpRequest, slug: str) -> HttpResponse:
     form = confirmed(request, _START, slug)
     actor, now = actor_of(request), timezone.now()
-    channel, typed = found_channel(slug, now).row, _typed(request)
+    channel, typed = found_channel(slug).row, _typed(request)
     faults: dict[str, str] = {}
 
     def take_out() -> str | None:
@@ -62,7 +63,7 @@ def start(request: HttpRequest, slug: str) -> HttpResponse:
 def end(request: HttpRequest, slug: str) -> HttpResponse:
     form = confirmed(request, _END, slug)
     actor, now = actor_of(request), timezone.now()
-    current = found_channel(slug, now).now.maintenance
+    current = found_channel(slug).now.maintenance
 
     def bring_back() -> str:
         if current is not None and end_maintenance(current.pk, actor=actor, now=now):
@@ -91,8 +92,8 @@ def _moment(text: str) -> datetime | None:
 def _page(request: HttpRequest, slug: str, more: Mapping[str, Any], status: int) -> HttpResponse:
     """The form that starts it; where one goes on, the page that ends it."""
     now = timezone.now()
-    story = found_channel(slug, now)
-    goes_on = story.now.maintenance is not None
+    story = found_channel(slug)
+    goes_on, impact = story.now.maintenance is not None, impact_without(story.now, now)
     suggested = timezone.localtime(now + _USUALLY).replace(second=0, microsecond=0, tzinfo=None)
     typed = {"mode": "drain", "at_end": "probe", "until": suggested.isoformat("T", "minutes"), "ticked": []}
     context = {
@@ -102,7 +103,8 @@ def _page(request: HttpRequest, slug: str, more: Mapping[str, Any], status: int)
         "as_of": now,
         "typed": typed,
         "faults": {},
-        "last": [loss for loss in story.impact if loss.is_last],
+        "impact": impact,
+        "last": [loss for loss in impact if loss.is_last],
         "token": confirm_token(request, _END if goes_on else _START, slug),
         "road": road_of(Circuit("probing", 0, None, "channel")),
         "reason_length": REASON_LENGTH,

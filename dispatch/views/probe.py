@@ -68,7 +68,7 @@ def probe_now(request: HttpRequest, slug: str) -> HttpResponse:
     """The account is asked outside of any transaction, the circuit moved in one."""
     form = confirmed(request, _PROBE, slug)
     now, actor = timezone.now(), actor_of(request)
-    story = found_channel(slug, now)
+    story = found_channel(slug)
     typed = {name: request.POST.get(name, "").strip()[:REASON_LENGTH] for name in ("which", "reason")}
     known = {Subject.CHANNEL: {slug: story.row.pk}, Subject.SUPPLY: {}}
     known[Subject.SUPPLY] |= {each.row.slug: each.row.pk for each in story.now.supplies}
@@ -104,7 +104,7 @@ def _faults(typed: Mapping[str, str], known: Mapping[Subject, Mapping[str, int]]
 
 def _page(request: HttpRequest, slug: str, more: Mapping[str, Any], status: int) -> HttpResponse:
     now: datetime = timezone.now()
-    story = found_channel(slug, now)
+    story = found_channel(slug)
     circuits = open_circuits(story)
     context = {
         "story": story,

@@ -1,6 +1,7 @@
 """Supplies: what can be bought, how each one does, and the switch of one."""
 
 from collections.abc import Mapping, Sequence
+from datetime import datetime
 from typing import Any, Final
 
 from django.contrib import messages
@@ -12,8 +13,10 @@ from django.utils.translation import gettext as _
 from django.views.decorators.http import require_POST, require_safe
 
 from dispatch.queries.health_log import named
+from dispatch.queries.impact import impact_of
+from dispatch.queries.places import SupplyNow
 from dispatch.queries.readiness import is_in_use
-from dispatch.queries.supply_story import SupplyLine, SupplyStory, supply_lines, supply_story
+from dispatch.queries.supply_story import SupplyLine, find_supply, supply_lines, supply_past, supply_story
 from dispatch.services.answer_once import answer_once
 from dispatch.services.take_supply_out import take_supply_out
 from dispatch.views.access import actor_of, requires
@@ -44,17 +47,27 @@ def supplies(request: HttpRequest) -> HttpResponse:
 @requires("read")
 def supply(request: HttpRequest, slug: str) -> HttpResponse:
     now = timezone.now()
-    story = _found(slug)
+    story = supply_story(slug, now)
+    if story is None:
+        raise Http404
     context = {
         "story": story,
         "each": story.now,
         "row": story.now.row,
         "road": road_of(story.now.circuit),
-        "event_lines": named(story.events),
-        "is_disabled": _is_disabled(story),
-        "in_use": not is_beat(request) and is_in_use(story.now.row, now),
+        **({} if is_beat(request) else _around(story.now, now)),
     }
     return page(request, "console/supplies/supply.html", context, now)
+
+
+def _around(supply: SupplyNow, now: datetime) -> dict[str, Any]:
+    past = supply_past(supply.row, now)
+    return {
+        "past": past,
+        "event_lines": named(past.events),
+        "is_disabled": _is_disabled(supply),
+        "in_use": is_in_use(supply.row, now),
+    }
 
 
 @require_safe
@@ -69,15 +82,15 @@ def switch_now(request: HttpRequest, slug: str) -> HttpResponse:
     """Off, with a reason; or on again where it is off, by probing."""
     form = confirmed(request, _SWITCH, slug)
     actor, now = actor_of(request), timezone.now()
-    story, reason = _found(slug), request.POST.get("reason", "").strip()[:REASON_LENGTH]
+    supply, reason = _found(slug), request.POST.get("reason", "").strip()[:REASON_LENGTH]
     ticked, faults = request.POST.getlist("losses"), dict[str, str]()
 
     def act() -> str | None:
-        if _is_disabled(story):
-            enable(Subject.SUPPLY, story.now.row.pk, actor, reason, now)
+        if _is_disabled(supply):
+            enable(Subject.SUPPLY, supply.row.pk, actor, reason, now)
             messages.info(request, _("It is on again: it is probed first."))
         else:
-            faults.update(take_supply_out(story.now.row.pk, reason, ticked, actor=actor, now=now))
+            faults.update(take_supply_out(supply.row.pk, reason, ticked, actor=actor, now=now))
             if faults:
                 return None
             messages.info(request, _("It is disabled: it takes nothing new."))
@@ -89,14 +102,15 @@ def switch_now(request: HttpRequest, slug: str) -> HttpResponse:
 
 
 def _page(request: HttpRequest, slug: str, more: Mapping[str, Any], status: int) -> HttpResponse:
-    story = _found(slug)
+    supply, now = _found(slug), timezone.now()
+    impact = impact_of({slug}, now)
     context = {
-        "story": story,
-        "each": story.now,
-        "row": story.now.row,
-        "as_of": timezone.now(),
-        "is_disabled": _is_disabled(story),
-        "last": [loss for loss in story.impact if loss.is_last],
+        "each": supply,
+        "row": supply.row,
+        "as_of": now,
+        "is_disabled": _is_disabled(supply),
+        "impact": impact,
+        "last": [loss for loss in impact if loss.is_last],
         "typed": {"reason": "", "ticked": []},
         "faults": {},
         "token": confirm_token(request, _SWITCH, slug),
@@ -106,14 +120,14 @@ def _page(request: HttpRequest, slug: str, more: Mapping[str, Any], status: int)
     return render(request, "console/supplies/switch.html", context, status=status)
 
 
-def _is_disabled(story: SupplyStory) -> bool:
+def _is_disabled(supply: SupplyNow) -> bool:
     """By an operator's word on its own circuit; not by its channel's."""
-    health = getattr(story.now.row, "health", None)
+    health = getattr(supply.row, "health", None)
     return health is not None and health.state == "disabled"
 
 
-def _found(slug: str) -> SupplyStory:
-    story = supply_story(slug, timezone.now())
-    if story is None:
+def _found(slug: str) -> SupplyNow:
+    supply = find_supply(slug)
+    if supply is None:
         raise Http404
-    return story
+    return supply
