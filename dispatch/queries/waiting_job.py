@@ -83,7 +83,6 @@ class JobWaiting:
     next_look_at: datetime | None  # None: at each scan
     looked_at: datetime | None
     round: str  # public id of the evidence
-    clocks: Clocks
 
     @property
     def unknown(self) -> Sequence[Taken]:
@@ -118,7 +117,6 @@ def waiting_of(job: Job, now: datetime) -> JobWaiting | None:
         next_look_at=job.next_action_at,
         looked_at=job.line.lot.looked_at if job.line else None,
         round=evidence.public_id if evidence else "",
-        clocks=clocks_of(job, now),
     )
 
 

@@ -21,7 +21,7 @@ from catalog.revision import bump_revision
 from dispatch.lifecycle import JobState
 from dispatch.models import Attempt, Job
 from dispatch.queries.waiting import waiting_now
-from dispatch.queries.waiting_job import JobWaiting, customer_queue, waiting_of
+from dispatch.queries.waiting_job import JobWaiting, clocks_of, customer_queue, waiting_of
 from dispatch.services.cancel import cancel
 from dispatch.services.dispatch_scan import set_aside
 from dispatch.waiting import Code, Step
@@ -98,7 +98,7 @@ def test_a_job_without_a_slot_names_who_holds_them_to_operators_and_nobody_to_it
     assert (unknown.attempt, unknown.unknown_until) == (uncertain.public_id, uncertain.uncertain_deadline_at)
     reasons = {each.supply: each.reason for each in waiting.blocked}
     assert reasons["beijing-seedance-2-0"] == "capacity_full"
-    assert waiting.clocks.queued_s == 1
+    assert clocks_of(job, engine.now).queued_s == 1
     assert waiting.round
     body = answer(engine, job)
     assert (body["queue"]["reason"], body["queue"]["place"]) == ("waiting_capacity", 1)

@@ -60,7 +60,7 @@ def _of_one(job: Job, at: datetime) -> Iterator[str]:
         return
     yield f"{word(WAITING_STEPS, waiting.step)}: {word(WAITING, waiting.code)} ({waiting.code})"
     yield from _times(waiting)
-    yield _clocks(waiting.clocks)
+    yield _clocks(clocks_of(job, at))
     for each in waiting.blocked:
         yield f"  • {_blocked(each)}"
     for slot in waiting.taken:
