@@ -31,6 +31,8 @@ from dispatch.waiting import (
 WAITING_STATES: Final = (JobState.QUEUED, JobState.DISPATCHING)
 OLDEST_SHOWN: Final = 10
 CLUSTERS_SEEN_FOR: Final = timedelta(hours=1)
+# Of the oldest; no documents.
+_TOLD: Final = ("public_id", "created_at", "dispatch_deadline_at", "public_model__slug", "customer__name")
 
 # A line's count changes in the transaction in which the job enters or leaves it; so one statement sees every
 # waiting job once: in its line, or by itself.
@@ -110,7 +112,7 @@ class WaitingNow:
     by_code: Mapping[Code, int]  # most first
     by_model: Mapping[str, Mapping[Code, int]]
     groups: Sequence[Group]
-    oldest: Sequence[Job]  # with their models
+    oldest: Sequence[Job]  # with their models and customers, of each what a list tells
     dispatcher: Dispatcher
     clusters: Sequence[ClusterLife]
 
@@ -194,7 +196,7 @@ def _counted(groups: Sequence[Group]) -> tuple[dict[Code, int], dict[str, Mappin
 
 def _oldest() -> list[Job]:
     """Of those that never began, and of those that wait for a second supply: there are few of these."""
-    jobs = Job.objects.select_related("public_model", "customer").filter(synchronous=False)
+    jobs = Job.objects.select_related("public_model", "customer").only(*_TOLD).filter(synchronous=False)
     queued = jobs.filter(state=JobState.QUEUED).order_by("created_at")[:OLDEST_SHOWN]
     second = jobs.filter(state=JobState.DISPATCHING, next_action_at__isnull=False)
     oldest = [*queued, *second.order_by("created_at")[:OLDEST_SHOWN]]
