@@ -29,6 +29,7 @@ NO_PAGES: Final = {
     "logout",
     "set_language",
     "set_theme",
+    "discard_supply_draft",
     "supply_step",  # of somebody's own draft: tests/browser/test_console_lists.py
 }
 

@@ -27,6 +27,7 @@ from dispatch.views.prices import fault_said
 from dispatch.views.vocabulary import word
 
 _ADD: Final = "add supply"
+_DISCARD: Final = "discard a new supply"
 _NEW: Final = "a new draft"
 
 
@@ -74,12 +75,27 @@ def keep_supply_step(request: HttpRequest, step: str) -> HttpResponse:
     return _add(request, draft, form.key)
 
 
-@require_POST
+@require_safe
 @requires("edit")
 def discard_supply_draft(request: HttpRequest, draft_id: str) -> HttpResponse:
-    discard_draft(person(request), draft_id)
-    messages.info(request, _("The draft is gone. No supply was changed."))
-    return redirect("supplies")
+    """What would be lost, before it is."""
+    draft = _found(request, draft_id)
+    context = {"draft": draft, "token": confirm_token(request, _DISCARD, draft_id)}
+    return render(request, "console/supplies/new_discard.html", context)
+
+
+@require_POST
+@requires("edit")
+def discard_supply_draft_now(request: HttpRequest, draft_id: str) -> HttpResponse:
+    user, now = person(request), timezone.now()
+    form = confirmed(request, _DISCARD, draft_id)
+
+    def discard() -> str:
+        discard_draft(user, draft_id)
+        messages.info(request, _("The draft is gone. No supply was changed."))
+        return reverse("supplies")
+
+    return redirect(answer_once(form.key, user.get_username(), now, discard) or "supplies")
 
 
 def _drafts(request: HttpRequest) -> QuerySet[SupplyDraft]:

@@ -11,6 +11,11 @@ urlpatterns = [
     path(
         "supplies/new/<str:draft_id>/discard/", new_supply.discard_supply_draft, name="discard_supply_draft"
     ),
+    path(
+        "supplies/new/<str:draft_id>/discard/now/",
+        new_supply.discard_supply_draft_now,
+        name="discard_supply_draft_now",
+    ),
     path("supplies/new/<str:draft_id>/<str:step>/", new_supply.supply_step, name="supply_step"),
     path("supplies/<str:slug>/try/", try_supply.try_supply, name="try_supply"),
     path("supplies/<str:slug>/try/now/", try_supply.try_supply_now, name="try_supply_now"),

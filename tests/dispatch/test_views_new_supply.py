@@ -161,9 +161,16 @@ def test_the_first_step_sent_twice_begins_one_draft_and_it_is_only_its_owners(
     assert draft.public_id in admin.get(NEW).content.decode()
     other = sign_in("operator", username="wang.l")
     assert other.get(f"{NEW}{draft.public_id}/can/").status_code == 404
-    assert other.post(f"{NEW}{draft.public_id}/discard/").status_code == 302
+    discard = f"{NEW}{draft.public_id}/discard/"
+    assert other.get(discard).status_code == 404
+    asks = admin.get(discard)
+    assert f"{NEW}{draft.public_id}/what/" in asks.content.decode(), "what is lost can be looked at"
+    form = {"confirm": asks.context["token"]}
+    assert other.post(f"{discard}now/", form).status_code == 403
+    assert admin.post(f"{discard}now/").status_code == 403, "nobody was asked"
     assert SupplyDraft.objects.exists()
-    admin.post(f"{NEW}{draft.public_id}/discard/")
+    for _ in range(2):
+        assert admin.post(f"{discard}now/", form)["Location"] == "/console/supplies/"
     assert not SupplyDraft.objects.exists()
     assert admin.post(f"{KEEP}what/", WHAT).status_code == 403, "a form from no page of ours"
 
