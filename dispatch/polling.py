@@ -30,7 +30,8 @@ _FEWEST, _RECENT = 2, 8
 @dataclass(frozen=True, slots=True)
 class Answered:
     attempt: Claimed
-    result: PollResult | Exception  # what broke the asking, which nothing foreseen does
+    # An exception is what broke the asking, which nothing foreseen does; None says that it was not asked.
+    result: PollResult | Exception | None
 
 
 def threads_wanted(answer_s: float) -> int:
@@ -45,12 +46,19 @@ def polls_ahead(answer_s: float, threads: int) -> int:
     return max(threads, min(int(soon), threads * _MOST_AHEAD))
 
 
+@dataclass(frozen=True, slots=True)
+class _Poll:
+    attempt: Claimed
+    ask: Callable[[], PollResult]
+    begins_until_s: float  # monotonic
+
+
 @dataclass(slots=True)
 class _Lane:
     """The polls of one channel that wait for a thread, and its threads."""
 
     most_threads: int
-    waiting: deque[tuple[Claimed, Callable[[], PollResult]]] = field(default_factory=deque)
+    waiting: deque[_Poll] = field(default_factory=deque)
     threads: int = 0
     answer_s: float = 0  # of late
     began_at_s: float = 0  # the last one that a thread took up
@@ -98,11 +106,12 @@ class Polling:
             free -= len(open_to)
         return given
 
-    def begin(self, attempt: Claimed, ask: Callable[[], PollResult]) -> None:
+    def begin(self, attempt: Claimed, ask: Callable[[], PollResult], within_s: float) -> None:
+        """Where no thread is free within `within_s`, the provider is not asked: the claim would end first."""
         self._under_way[attempt.channel_id] += 1
         lane = self._lanes[attempt.channel_id]
         with self._lock:
-            lane.waiting.append((attempt, ask))
+            lane.waiting.append(_Poll(attempt, ask, time.monotonic() + within_s))
         self._widen(lane)
 
     def answered(self, wait_s: float, more_is_due: bool = False) -> list[Answered]:
@@ -157,20 +166,24 @@ class Polling:
                 if not lane.waiting:
                     lane.threads -= 1
                     return
-                attempt, ask = lane.waiting.popleft()
-                lane.began_at_s = began_s = time.monotonic()
-            self._ask(attempt, ask)
+                poll = lane.waiting.popleft()
+                began_s = time.monotonic()
+                if began_s > poll.begins_until_s:
+                    self._answers.put(Answered(poll.attempt, None))
+                    continue
+                lane.began_at_s = began_s
+            self._ask(poll)
             with self._lock:
                 lane.took(time.monotonic() - began_s)
                 if lane.threads > threads_wanted(lane.answer_s):
                     lane.threads -= 1
                     return
 
-    def _ask(self, attempt: Claimed, ask: Callable[[], PollResult]) -> None:
+    def _ask(self, poll: _Poll) -> None:
         try:
-            self._answers.put(Answered(attempt, ask()))
+            self._answers.put(Answered(poll.attempt, poll.ask()))
         except Exception as error:  # noqa: BLE001 - told to whoever records it
-            self._answers.put(Answered(attempt, error))
+            self._answers.put(Answered(poll.attempt, error))
 
 
 _of_process: dict[int, Polling] = {}

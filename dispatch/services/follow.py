@@ -11,7 +11,7 @@ from functools import partial
 from time import monotonic
 
 from django.conf import settings
-from django.db import DatabaseError
+from django.db import Error
 
 from catalog.models import Channel
 from catalog.providers.registry import adapter_for
@@ -32,6 +32,7 @@ from dispatch.transport import ChannelAccess, access_to, transport_over
 logger = logging.getLogger(__name__)
 A = AttemptState
 TASK_S = 5.0  # a task goes on that long while there is something to ask
+BEGINS_WITHIN_S = 10.0  # so that it ends before its claim does, and nobody asks the same at the same time
 PATIENCE_S = 1.0  # and no longer than this when nothing comes in: the rest is collected by the next one
 
 
@@ -42,8 +43,9 @@ def poll_due(clock: Callable[[], datetime]) -> int:
     while True:
         more_is_due = _ask_due(polling, clock())
         answers = polling.answered(PATIENCE_S, more_is_due)
-        _record_all(answers, clock)
-        recorded += len(answers)
+        asked = [answer for answer in answers if answer.result is not None]
+        _record_all(asked, clock)
+        recorded += len(asked)
         if not answers or monotonic() >= ends_at:
             return recorded
 
@@ -54,12 +56,13 @@ def _ask_due(polling: Polling, now: datetime) -> bool:
     room = polling.room(channels)
     if not room:
         return bool(channels)
-    claimed = claim_due(room, now + timedelta(seconds=settings.POLL_DEADLINE_S + 10), now)
+    claimed = claim_due(room, now + timedelta(seconds=BEGINS_WITHIN_S + settings.POLL_DEADLINE_S), now)
     # Credentials are opened here, one of each channel: the threads have no database connection.
     of_claimed = Channel.objects.filter(pk__in={attempt.channel_id for attempt in claimed})
     accesses = {channel.pk: _access(channel) for channel in of_claimed}
     for attempt in claimed:
-        polling.begin(attempt, partial(_ask, accesses[attempt.channel_id], attempt.provider_job_id))
+        ask = partial(_ask, accesses[attempt.channel_id], attempt.provider_job_id)
+        polling.begin(attempt, ask, BEGINS_WITHIN_S)
     return len(claimed) == sum(room.values())
 
 
@@ -82,10 +85,10 @@ def _record_all(answers: Sequence[Answered], clock: Callable[[], datetime]) -> N
     looks = {each.attempt.pk: look for each in answers if (look := _nothing_new(each, now)) is not None}
     try:
         write_nothing_new(looks.values(), now)
-    except DatabaseError:
+    except Error:
         logger.exception("Polls could not be recorded", extra={"count": len(looks)})
     results = {each.attempt.pk: each.result for each in answers if each.attempt.pk not in looks}
-    _record_news({pk: result for pk, result in results.items() if not isinstance(result, Exception)}, clock)
+    _record_news({pk: it for pk, it in results.items() if it and not isinstance(it, Exception)}, clock)
     for each in answers:
         if isinstance(each.result, Exception):
             logger.error("A poll broke", exc_info=each.result, extra={"attempt": each.attempt.public_id})

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 from django.conf import LazySettings
-from django.db import connection
+from django.db import InterfaceError, connection
 from django.test.utils import CaptureQueriesContext
 
 from catalog.models import Channel
@@ -19,7 +19,8 @@ from dispatch.backoff import poll_interval_s
 from dispatch.lifecycle import AttemptState
 from dispatch.models import Attempt, CapacityLease, Job, ProviderEvent, ProviderJob
 from dispatch.poll_rows import Claimed
-from dispatch.polling import Polling, polls_ahead, threads_wanted
+from dispatch.polling import Answered, Polling, polls_ahead, threads_wanted
+from dispatch.services import follow
 from health.models import Alert, SupplyHealth
 from tests.engine import Engine
 from tests.factories import NOW
@@ -74,7 +75,7 @@ def test_threads_go_round_and_no_channel_takes_more_than_its_own() -> None:
     assert sum(five.room([1, 2, 3, 4, 5, 6, 7]).values()) == 5
     told = Event()
     for _ in range(3):
-        five.begin(claimed(1), lambda: waiting_for(told))
+        five.begin(claimed(1), lambda: waiting_for(told), 60)
     assert five.room([1, 2]) == {2: 2}
     told.set()
     came = 0
@@ -105,7 +106,7 @@ def test_while_no_answer_comes_all_are_asked_soon() -> None:
         return waiting_for(told)
 
     for _ in range(12):
-        many.begin(claimed(1), ask)
+        many.begin(claimed(1), ask, 60)
     began = time.monotonic()
     for _ in range(12):
         while not asked.acquire(timeout=0.01):
@@ -118,6 +119,26 @@ def test_while_no_answer_comes_all_are_asked_soon() -> None:
     assert many.room([1])[1] >= 12
 
 
+def test_who_waited_too_long_for_a_thread_is_not_asked_and_makes_room() -> None:
+    one, told, asked = Polling(threads=1, per_channel=1), Event(), list[str]()
+
+    def ask(which: str) -> PollFailure:
+        asked.append(which)
+        return waiting_for(told)
+
+    one.begin(claimed(1), partial(ask, "at once"), 60)
+    one.begin(claimed(1), partial(ask, "too late"), 0.01)
+    one.begin(claimed(1), partial(ask, "in time"), 60)
+    time.sleep(0.02)
+    told.set()
+    came: list[Answered] = []
+    while len(came) < 3:
+        came += one.answered(60)
+    assert [answer.result is None for answer in came] == [False, True, False]
+    assert asked == ["at once", "in time"]
+    assert one.room([1]) == {1: 1}
+
+
 @pytest.mark.parametrize(("more_is_due", "at_once"), [(True, 2), (False, 4)])
 def test_answers_are_gathered_while_the_threads_have_something_to_ask(
     more_is_due: bool, at_once: int
@@ -127,7 +148,7 @@ def test_answers_are_gathered_while_the_threads_have_something_to_ask(
         [Event() for _ in range(4)],
     )
     for each in told:
-        four.begin(claimed(1), partial(waiting_for, each))
+        four.begin(claimed(1), partial(waiting_for, each), 60)
     for each in told[:2] if more_is_due else told:
         each.set()
     assert len(four.answered(60, more_is_due)) == at_once
@@ -156,6 +177,18 @@ def test_a_supplier_that_hangs_delays_no_other(engine: Engine, settings: LazySet
     assert not SupplyHealth.objects.exclude(state="healthy").exists(), "a poll opens no circuit"
     engine.simulator.script({"rules": [{"when": {"call": "status"}, "do": {}}]})
     engine.finish(*hanging, *others)
+
+
+def test_what_is_new_is_recorded_though_the_line_broke_while_the_rest_was_written(
+    engine: Engine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def broken(*_: object) -> None:
+        raise InterfaceError("the connection is closed")
+
+    monkeypatch.setattr(follow, "write_nothing_new", broken)
+    job = engine.job()
+    engine.finish(job)
+    assert job.state == "succeeded"
 
 
 def test_polls_that_say_nothing_new_are_recorded_together(engine: Engine, settings: LazySettings) -> None:
