@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from datetime import datetime, timedelta
 
-from django.db import DatabaseError, connection
+from django.db import Error, connection
 from django.db.models import QuerySet
 
 from dispatch.capacity import LEASE_TTL
@@ -56,9 +56,12 @@ def _beating(beat: Callable[[], object]) -> Iterator[None]:
 def _beat_until(done: threading.Event, beat: Callable[[], object]) -> None:
     try:
         while not done.wait(EVERY_S):
-            beat()
-    except DatabaseError:
-        # The claim ends by itself and another worker takes over; this one is fenced by version.
-        logger.warning("A claim could not be kept alive", exc_info=True)
+            try:
+                beat()
+            except Error:
+                # It may be back at the next beat. If not, the claim ends by itself and another worker takes
+                # over; this one is fenced by version.
+                logger.warning("A claim could not be kept alive", exc_info=True)
+                connection.close()
     finally:
         connection.close()
