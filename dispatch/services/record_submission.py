@@ -39,7 +39,7 @@ def record_submissions(ended: Sequence[Ended], now: datetime) -> list[Exception]
             record_submission(attempt, outcome, now)
         except Exception as error:  # noqa: BLE001 - raised when every other is recorded
             broken.append(error)
-            connection.close_if_unusable_or_obsolete()
+            _drop_broken_session()
     return broken
 
 
@@ -51,11 +51,17 @@ def _record_usual(outcomes: Sequence[Outcome], now: datetime) -> list[Outcome]:
     try:
         usual = _store_usual(outcomes, now)
     except Exception:  # noqa: BLE001 - one of them, as an id that is another's: each by itself finds out which
-        connection.close_if_unusable_or_obsolete()
+        _drop_broken_session()
         return list(outcomes)
     for attempt, outcome in usual:
         _log(attempt, outcome)
     return [each for each in outcomes if each not in usual]
+
+
+def _drop_broken_session() -> None:
+    """One that works is kept, however old it is: its locks say that other attempts may still be sent."""
+    if connection.connection is not None and not connection.is_usable():
+        connection.close()
 
 
 @retried_as_victim
