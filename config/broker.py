@@ -57,7 +57,7 @@ class ListeningBroker(ORM):
     def __init__(self, list_key: str | None = None) -> None:
         super().__init__(list_key)
         self._passed_on_s: dict[str, float] = {}  # by word, monotonic
-        self._kept: set[str] = set()  # words that came too soon after the same
+        self._kept: set[str] = set()  # words that are not passed on yet
 
     def enqueue(self, task: str) -> int:
         """The word goes out with the caller's transaction, or not at all."""
@@ -86,11 +86,10 @@ class ListeningBroker(ORM):
                 if len(taken) < Conf.BULK:  # there are no more, and we are told of the next
                     self._look_at_s = time.monotonic() + LOOK_AT_LEAST_EVERY_S
                 if taken:
+                    self._hear(0)  # or the words pile up in the session while there is always a row
                     return taken
-            words = self.words(self._until_due_s() if self._kept else WAIT_S)
-            if _OF_A_ROW in words:
-                self._look_at_s = 0
-            return self._of_words(self._due(words - {_OF_A_ROW})) or None
+            self._hear(self._until_due_s() if self._kept else WAIT_S)
+            return self._of_words(self._due()) or None
         except (OperationalError, InterfaceError) as error:
             # The library would log, sleep for ten seconds, and have this whole process replaced.
             logger.warning("The queue is not readable and is tried again: %s", error)
@@ -104,6 +103,12 @@ class ListeningBroker(ORM):
         close_old_connections()
         with prepared() as cursor:
             cursor.execute("DELETE FROM django_q_ormq WHERE id = %s", [task_id])
+
+    def _hear(self, wait_s: float) -> None:
+        words = self.words(wait_s)
+        if _OF_A_ROW in words:
+            self._look_at_s = 0
+        self._kept |= words - {_OF_A_ROW}
 
     def words(self, wait_s: float) -> set[str]:
         """What has been said since it was asked last, or is in time: tasks to run, and of a row nothing."""
@@ -131,14 +136,14 @@ class ListeningBroker(ORM):
 
     def _until_due_s(self) -> float:
         """Of the kept words, the first."""
-        due_at_s = min(self._passed_on_s[word] for word in self._kept) + APART_S
+        due_at_s = min(self._passed_on_s.get(word, 0) for word in self._kept) + APART_S
         return max(0.0, due_at_s - time.monotonic())
 
-    def _due(self, words: set[str]) -> set[str]:
-        """Of these and the kept ones; the others are kept."""
-        now_s, said = time.monotonic(), self._kept | words
-        due = {word for word in said if now_s - self._passed_on_s.get(word, -APART_S) >= APART_S}
-        self._kept = said - due
+    def _due(self) -> set[str]:
+        """Of the kept words those that did not come too soon after the same."""
+        now_s = time.monotonic()
+        due = {word for word in self._kept if now_s - self._passed_on_s.get(word, -APART_S) >= APART_S}
+        self._kept -= due
         self._passed_on_s |= dict.fromkeys(due, now_s)
         return due
 
