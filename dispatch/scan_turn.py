@@ -2,7 +2,8 @@
 
 The locks belong to the database session: they go with a killed process's connection, and the one that waits
 takes over. Who finds somebody waiting may leave without a scan: whoever waits has not read anything yet, and
-will see all that is committed by now. Time plays no part, so clocks that differ can't make two scans."""
+will see all that is committed by now, since it reads its clock only when its turn has come. Which of them
+scans is no matter of time, so clocks that differ can't make two scans."""
 
 import time
 from collections.abc import Iterator

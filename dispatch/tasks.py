@@ -24,13 +24,13 @@ from health.services import deliver_alerts as delivering
 def scan() -> None:
     pulse.answer("scan", now())
     if due.is_scan_due(now()):
-        dispatch_scan.scan(now())
+        dispatch_scan.scan(now)
 
 
 @at_work("control")
 def scan_now() -> None:
     """The wake-up rung by the transaction that made a job or freed a slot."""
-    dispatch_scan.scan(now())
+    dispatch_scan.scan(now)
 
 
 @at_work("control")

@@ -6,7 +6,7 @@ due by its `next_action_at` and goes before the queue: it had its turn there."""
 
 import logging
 from collections import Counter
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping
 from datetime import datetime, timedelta
 
 from django.conf import settings
@@ -35,12 +35,13 @@ WAIT_FOR_PUBLICATION = timedelta(seconds=2)
 MOST_BATCHES = 20  # of the queue in one scan
 
 
-def scan(now: datetime) -> int:
+def scan(clock: Callable[[], datetime]) -> int:
     """How many jobs were given a supply. Jobs that break the scan are set aside: they stop no other.
 
-    Nothing, too, where another process scans and one more waits to: they will see what there is to see."""
+    Nothing, too, where another process scans and one more waits to: they will see what there is to see. So
+    the clock is read when the turn has come: what fell due during the wait is due."""
     with scan_turn() as is_mine:
-        return _scan(now) if is_mine else 0
+        return _scan(clock()) if is_mine else 0
 
 
 def _scan(now: datetime) -> int:

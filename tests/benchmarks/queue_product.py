@@ -40,15 +40,15 @@ def full_queue(jobs: int, tenants: int = TENANTS) -> tuple[PublicModel, list[Api
     model, keys, since = seeding.serving_model([1]), seeding.tenants(tenants), now()
     for key in keys:
         seeding.fill_queue(key, model, max(jobs // tenants, 2), since)
-    scan(now())
+    scan(now)
     seeding.settle_statistics()
     return model, keys
 
 
 def serve_scans(jobs: int) -> None:
     full_queue(jobs)
-    scan(now())
-    serve(lambda: scan(now()))
+    scan(now)
+    serve(lambda: scan(now))
 
 
 def serve_heads() -> None:
@@ -127,7 +127,7 @@ def tell_starts(jobs: int) -> None:
     seconds, cpu_s = [], []
     for number in range(1, ROUNDS + 1):
         seeding.resize(model, number * jobs)
-        wall, cpu, began = _measured(lambda: scan(now()))
+        wall, cpu, began = _measured(lambda: scan(now))
         assert began == jobs, began
         seconds.append(wall)
         cpu_s.append(cpu)
@@ -144,7 +144,7 @@ def tell_flood(flood: int, quiet: int, tenants: int) -> None:
     for turn in range(60):
         for key in dice.sample(others[:quiet], SLOTS // 2):
             submitted[_submit(key, model)] = turn
-        scan(now())
+        scan(now)
         for job in Job.objects.filter(pk__in=submitted, state="dispatching").values_list("pk", flat=True):
             waited.append(turn - submitted.pop(job) + 1)
         _complete_all()
@@ -152,8 +152,8 @@ def tell_flood(flood: int, quiet: int, tenants: int) -> None:
     waited.sort()
     for key in others:
         _submit(key, model)
-    scan(now())
-    scans = [_measured(lambda: scan(now())) for _ in range(20)]
+    scan(now)
+    scans = [_measured(lambda: scan(now)) for _ in range(20)]
     told = {
         "scan_ms": [wall * 1_000 for wall, _, _ in scans],
         "scan_cpu_ms": [cpu * 1_000 for _, cpu, _ in scans],

@@ -77,7 +77,7 @@ class Yard:
         """The jobs that began, in the order in which they did."""
         self.now += timedelta(seconds=after_s)
         newest = Attempt.objects.order_by("-pk").values_list("pk", flat=True).first() or 0
-        began = scan(self.now)
+        began = scan(lambda: self.now)
         started = Attempt.objects.filter(pk__gt=newest).order_by("pk").select_related("job__customer")
         assert began == len(started)
         return [attempt.job for attempt in started]

@@ -108,7 +108,7 @@ def test_a_surge_found_between_selection_and_submission_is_stopped_at_the_guard(
     surge(roomy)
     before = len(roomy.simulator.world.log()["posts"])
     job = roomy.job()
-    dispatch_scan.scan(roomy.now)
+    dispatch_scan.scan(lambda: roomy.now)
     assert roomy.attempts(job) == [A.READY]
     watch_rates(roomy.now)
     roomy.drain()
@@ -162,7 +162,7 @@ def test_an_unknown_submission_that_is_found_ends_its_alert_and_one_given_up_end
 def test_an_acceptance_that_comes_after_the_end_is_a_charge_that_no_job_got(engine: Engine) -> None:
     """Its worker slept until the attempt was given up."""
     job = engine.job()
-    dispatch_scan.scan(engine.now)
+    dispatch_scan.scan(lambda: engine.now)
     attempt = Attempt.objects.select_related("job", "channel", "supply", "policy").get(job=job)
     sent = advance(Move(attempt.pk, attempt.state_version, A.SUBMITTING), engine.now)
     assert sent is not None
@@ -183,7 +183,7 @@ def test_an_acceptance_that_comes_after_the_end_is_a_charge_that_no_job_got(engi
 def test_a_capability_that_a_provider_denies_is_told_once_and_harms_nobodys_health(engine: Engine) -> None:
     """No word of the simulated provider says it, so its answer is recorded as an adapter would give it."""
     job = engine.job()
-    dispatch_scan.scan(engine.now)
+    dispatch_scan.scan(lambda: engine.now)
     attempt = Attempt.objects.select_related("job", "channel", "supply").get(job=job)
     sent = advance(Move(attempt.pk, attempt.state_version, A.SUBMITTING), engine.now)
     assert sent is not None

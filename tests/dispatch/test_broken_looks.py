@@ -54,7 +54,7 @@ def test_many_that_break_among_others_cost_one_pass_more_in_the_queue_and_one_wh
 ) -> None:
     poisoned, healthy = [engine.job() for _ in range(6)], [engine.job() for _ in range(3)]
     poison(monkeypatch, poisoned)
-    assert dispatch_scan.scan(engine.now) == 3
+    assert dispatch_scan.scan(lambda: engine.now) == 3
     assert started() == {job.pk for job in healthy}
     assert passes == {"look_at_due": 2, "serve_queue": 2}
     told = [record for record in caplog.records if record.message == "A job was set aside"]
@@ -65,7 +65,7 @@ def test_many_that_break_among_others_cost_one_pass_more_in_the_queue_and_one_wh
     passes.clear()
     engine.now += dispatch_scan.SET_ASIDE + timedelta(seconds=1)
     late = engine.job()
-    assert dispatch_scan.scan(engine.now) == 1
+    assert dispatch_scan.scan(lambda: engine.now) == 1
     assert passes == {"look_at_due": 2, "serve_queue": 1}
     assert late.pk in started()
     due = Job.objects.filter(pk__in=[job.pk for job in poisoned]).values_list("next_action_at", flat=True)
@@ -79,6 +79,6 @@ def test_what_broke_for_a_while_begins_when_it_breaks_no_more(
     with monkeypatch.context() as patched:
         jobs = [engine.job() for _ in range(2)]
         poison(patched, jobs)
-        assert dispatch_scan.scan(engine.now) == 0
+        assert dispatch_scan.scan(lambda: engine.now) == 0
     engine.finish(*jobs)
     assert [engine.attempts(job) for job in jobs] == [[A.SUCCEEDED]] * 2

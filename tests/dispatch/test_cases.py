@@ -48,7 +48,7 @@ def test_a_key_that_is_revoked_between_two_attempts_ends_the_job_at_once(engine:
     """Fault 52."""
     engine.script("submit", error="ServerOverloaded")
     job = engine.job()
-    dispatch_scan.scan(engine.now)
+    dispatch_scan.scan(lambda: engine.now)
     submit.submit([Attempt.objects.get(job=job).pk], lambda: engine.now)
     engine.key.revoked_at = engine.now
     engine.key.save()
@@ -147,7 +147,7 @@ def test_a_cancelled_second_attempt_touches_nothing_of_the_first(engine: Engine)
         tasks.poll()
     booked = list(ProviderUsageEntry.objects.values_list("kind", "amount_micros"))
     calls = len(engine.posts())
-    dispatch_scan.scan(engine.now)
+    dispatch_scan.scan(lambda: engine.now)
     assert engine.attempts(job) == [A.FAILED, A.READY]
     engine.api.post(f"/api/v1/jobs/{job.public_id}/cancel/")
     engine.run(20)

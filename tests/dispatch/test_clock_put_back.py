@@ -32,7 +32,7 @@ def test_work_goes_on_at_once_and_every_job_ends_as_it_would_have(engine: Engine
     uncertain, running = engine.job(), engine.job(prompt="another")
     engine.drain()
     ready = engine.job(prompt="a third")
-    scan(engine.now)
+    scan(lambda: engine.now)
     OrmQ.objects.all().delete()  # its task is lost: the end of its lease brings another
     engine.step(2)
     deadline = Job.objects.get(pk=running.pk).dispatch_deadline_at

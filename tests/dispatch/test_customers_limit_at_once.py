@@ -74,9 +74,9 @@ def test_an_image_that_comes_when_the_scan_has_counted_keeps_the_scan_from_the_l
     with ThreadPoolExecutor(1) as pool:
         answers: list[int] = []
         after(monkeypatch, "in_flight", lambda: answers.append(pool.submit(image, engine_of_one).result()))
-        assert dispatch_scan.scan(engine_of_one.now) == 0
+        assert dispatch_scan.scan(lambda: engine_of_one.now) == 0
     assert (answers, held()) == ([0], 1)
-    assert dispatch_scan.scan(engine_of_one.now) == 0
+    assert dispatch_scan.scan(lambda: engine_of_one.now) == 0
 
 
 def test_an_image_waits_for_a_scan_that_is_about_to_take_the_last_slot_and_is_refused(
@@ -90,5 +90,5 @@ def test_an_image_waits_for_a_scan_that_is_about_to_take_the_last_slot_and_is_re
             until_somebody_waits(asked[0])
 
         after(monkeypatch, "write_batch", ask)
-        assert dispatch_scan.scan(engine_of_one.now) == 1
+        assert dispatch_scan.scan(lambda: engine_of_one.now) == 1
         assert (asked[0].result(), held()) == (429, 1)

@@ -104,7 +104,7 @@ def test_a_scan_that_is_the_victim_begins_anew_and_starts_all(
     jobs = [engine.job() for _ in range(3)]
     with Rival(LINES, SLOTS) as rival:
         rival.waits_at(monkeypatch, serve_queue, "_write_queue")
-        assert dispatch_scan.scan(engine.now) == 3
+        assert dispatch_scan.scan(lambda: engine.now) == 3
     assert [engine.attempts(job) for job in jobs] == [[A.READY]] * 3
     engine.finish(*jobs)
     assert [engine.attempts(job) for job in jobs] == [[A.SUCCEEDED]] * 3
@@ -156,7 +156,7 @@ def test_a_lost_worker_that_the_reconciler_could_not_record_is_found_by_its_next
     engine: Engine, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     job = engine.job()
-    dispatch_scan.scan(engine.now)
+    dispatch_scan.scan(lambda: engine.now)
     attempt = Attempt.objects.get(job=job)
     submit._claim([attempt.pk], engine.now)
     engine.now += capacity.LEASE_TTL + timedelta(seconds=1)

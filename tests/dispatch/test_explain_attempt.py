@@ -35,7 +35,7 @@ def attempt() -> Attempt:
         SupplyBindingFactory(public_model=model, tier=tier)
     SupplyBindingFactory(public_model=model, degraded=True)
     JobFactory(public_model=model)
-    assert scan(NOW + timedelta(seconds=1)) == 1
+    assert scan(lambda: NOW + timedelta(seconds=1)) == 1
     return Attempt.objects.get()
 
 

@@ -333,7 +333,7 @@ def test_what_kinds_of_work_took_is_what_new_jobs_of_them_cost(db: None) -> None
 
 def test_a_job_that_came_while_a_scan_waited_for_its_turn_does_not_begin_before_it_came(yard: Yard) -> None:
     job = yard.job(yard.tenant(), yard.model(1))
-    assert scan(yard.now - timedelta(seconds=2)) == 1
+    assert scan(lambda: yard.now - timedelta(seconds=2)) == 1
     job.refresh_from_db()
     attempt = job.attempts.select_related("selection_round").get()
     assert job.started_at == attempt.created_at == attempt.selection_round.created_at == job.created_at

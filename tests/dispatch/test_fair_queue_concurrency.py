@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
+from datetime import datetime
 from typing import Any
 
 import psycopg
@@ -60,9 +61,33 @@ def test_who_finds_one_scanning_and_one_waiting_leaves_and_a_dead_holders_lock_i
     yard = Yard()
     yard.jobs(2, yard.tenant(), yard.model(2))
     with another_process_holds(SCAN_LOCK, NEXT_LOCK):
-        assert scan(yard.now) == 0, "whoever waits will see the same rows"
-    assert scan(yard.now) == 2
+        assert scan(lambda: yard.now) == 0, "whoever waits will see the same rows"
+    assert scan(lambda: yard.now) == 2
     assert_invariants()
+
+
+@pytest.mark.django_db(transaction=True)
+def test_who_waits_to_scan_reads_the_clock_when_its_turn_has_come() -> None:
+    yard, read = Yard(), []
+
+    def clock() -> datetime:
+        read.append(yard.now)
+        return yard.now
+
+    with ThreadPoolExecutor(1) as waiting:
+        with another_process_holds(SCAN_LOCK):
+            scanned = waiting.submit(at_once, scan, [clock])
+            while is_free(NEXT_LOCK):
+                pass
+            assert read == []
+        assert scanned.result() == [0]
+    assert read == [yard.now]
+
+
+def is_free(lock: int) -> bool:
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT count(*) FROM pg_locks WHERE locktype = 'advisory' AND objid = %s", [lock])
+        return not cursor.fetchone()[0]
 
 
 @pytest.mark.django_db(transaction=True)
@@ -72,7 +97,7 @@ def test_many_scans_at_once_start_what_fits_and_nothing_twice() -> None:
     for key in [yard.tenant() for _ in range(4)]:
         yard.jobs(5, key, model)
     now = yard.now
-    started = at_once(lambda _: scan(now), [None] * 6)
+    started = at_once(lambda _: scan(lambda: now), [None] * 6)
     assert sum(started) == Attempt.objects.count() == 16
     assert_invariants()
     close_old_connections()
@@ -100,7 +125,7 @@ def test_cancellations_during_scans_and_admissions_leave_counts_that_add_up() ->
     jobs = [job for key in keys for job in yard.jobs(12, key, model)]
     now = yard.now
     works: list[Callable[[], object]] = [
-        *(lambda: scan(now) for _ in range(2)),
+        *(lambda: scan(lambda: now) for _ in range(2)),
         lambda: [cancel(job.pk, now) for job in jobs[5:11]],
         lambda: yard.jobs(6, keys[0], model),
     ]

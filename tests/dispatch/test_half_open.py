@@ -135,7 +135,7 @@ def test_a_probe_whose_worker_dies_ends_with_its_lease_and_another_follows(
     jobs = open_with_jobs_waiting(engine, supply, 3)
     engine.now += timedelta(seconds=1)
     begin_due_recoveries(engine.now)
-    dispatch_scan.scan(engine.now)
+    dispatch_scan.scan(lambda: engine.now)
     probe = Attempt.objects.get()
     if claimed:
         submit._claim([probe.pk], engine.now)
@@ -161,7 +161,7 @@ def test_of_eight_scans_at_once_one_takes_the_one_permit(engine: Engine) -> None
     def look() -> None:
         try:
             together.wait()
-            started.append(dispatch_scan.scan(engine.now))
+            started.append(dispatch_scan.scan(lambda: engine.now))
         finally:
             connection.close()
 
@@ -257,7 +257,7 @@ def test_a_channel_that_is_disabled_in_flight_finishes_what_it_has_and_gets_noth
     engine.drain()
     beijing = Attempt.objects.get(job=running).channel
     unsent = engine.job()
-    dispatch_scan.scan(engine.now)
+    dispatch_scan.scan(lambda: engine.now)
     assert Attempt.objects.get(job=unsent).channel == beijing
     beijing.state = "disabled"
     beijing.save()

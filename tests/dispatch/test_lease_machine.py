@@ -118,7 +118,7 @@ class Leases(RuleBasedStateMachine):
     @rule()
     def scan(self) -> None:
         before, known = self.taken(), set(Attempt.objects.values_list("pk", flat=True))
-        dispatch_scan.scan(self.now)
+        dispatch_scan.scan(lambda: self.now)
         for attempt in Attempt.objects.exclude(pk__in=known).select_related("channel"):
             self.holds[attempt.pk] = LIVE
             for subject in self.subjects(attempt):

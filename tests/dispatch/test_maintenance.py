@@ -59,7 +59,7 @@ def test_c2_what_runs_finishes_and_nothing_new_starts_while_a_channel_drains(eng
 
 def test_stopping_gives_back_what_was_selected_and_not_sent(engine: Engine) -> None:
     job = engine.job()
-    scan(engine.now)
+    scan(lambda: engine.now)
     assert engine.attempts(job) == ["ready"]
     started(engine, mode="stop")
     engine.drain()

@@ -37,7 +37,7 @@ def recorded(
     """As many rounds as there are buckets, so that each night has one; waiting for the same is one round."""
     for duration_s in durations_s:
         engine.job(body, duration_s=duration_s)
-    scan(engine.now)
+    scan(lambda: engine.now)
     return list(SelectionRound.objects.order_by("pk"))
 
 

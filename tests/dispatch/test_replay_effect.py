@@ -32,7 +32,7 @@ STRANGER = "singapore-seedance-1-0-pro"  # in the catalogue, and not bound to th
 def recorded(engine: Engine, jobs: int = 7, body: dict[str, Any] = VIDEO) -> list[Job]:
     """Jobs that were looked at once; the exact supply has five slots, and what waits shares a round."""
     made = [engine.job(body) for _ in range(jobs)]
-    scan(engine.now)
+    scan(lambda: engine.now)
     return made
 
 

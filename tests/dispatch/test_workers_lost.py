@@ -52,7 +52,7 @@ def test_a_lease_that_can_not_be_reconciled_stops_no_other(
     engine: Engine, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     first, second = engine.job(VIDEO), engine.job(VIDEO)
-    dispatch_scan.scan(engine.now)
+    dispatch_scan.scan(lambda: engine.now)
     poisoned = CapacityLease.objects.get(attempt__job=first)
     look = reconcile._reconcile_lease
 
@@ -74,7 +74,7 @@ def test_a_job_whose_worker_died_after_acceptance_goes_on_by_itself(
 ) -> None:
     """S15, faults 3 and 4: killed before the answer was stored; found, adopted and billed once."""
     job = engine.job()
-    dispatch_scan.scan(engine.now)
+    dispatch_scan.scan(lambda: engine.now)
     attempt = Attempt.objects.get(job=job)
     with monkeypatch.context() as killed:
         killed.setattr(record_submission, "record_submission", lambda *_: None)
@@ -91,7 +91,7 @@ def test_a_worker_that_died_before_the_first_byte_is_proved_to_have_sent_nothing
 ) -> None:
     """Fault 2."""
     job = engine.job()
-    dispatch_scan.scan(engine.now)
+    dispatch_scan.scan(lambda: engine.now)
     submit._claim([Attempt.objects.get(job=job).pk], engine.now)
     OrmQ.objects.all().delete()
     engine.finish(job)
@@ -103,7 +103,7 @@ def test_a_worker_that_died_before_the_first_byte_is_proved_to_have_sent_nothing
 def test_a_worker_that_slept_past_its_lease_sends_nothing(engine: Engine) -> None:
     """Fault 7: the look before the first byte finds that the attempt was taken from it."""
     job = engine.job()
-    dispatch_scan.scan(engine.now)
+    dispatch_scan.scan(lambda: engine.now)
     [attempt] = submit._claim([Attempt.objects.get(job=job).pk], engine.now)
     engine.now += timedelta(seconds=70)
     reconcile.reconcile(engine.now)
@@ -136,7 +136,7 @@ def test_one_end_told_many_times_is_settled_once(engine: Engine) -> None:
 def test_a_submission_and_a_cancellation_lock_in_one_order(engine: Engine) -> None:
     """Fault 13: while a cancellation holds the job, a submission that waits for it holds no lease."""
     job = engine.job()
-    dispatch_scan.scan(engine.now)
+    dispatch_scan.scan(lambda: engine.now)
     attempt = Attempt.objects.get(job=job)
     with ThreadPoolExecutor(1) as pool:
         with transaction.atomic():

@@ -51,7 +51,7 @@ class Stopped:
 @pytest.fixture
 def stopped(request: pytest.FixtureRequest, engine: Engine, tmp_path: Path) -> Iterator[Stopped]:
     engine.job()
-    dispatch_scan.scan(engine.now)
+    dispatch_scan.scan(lambda: engine.now)
     attempt = Attempt.objects.get()
     OrmQ.objects.all().delete()  # the bell was answered, by the worker that is stopped
     arguments = [str(attempt.pk), engine.now.isoformat(), request.param]
