@@ -258,6 +258,13 @@ def test_p5_a_supply_is_added_in_four_steps_and_tried_and_each_page_is_accessibl
     page.fill("#model_family", "kestrel")
     go_on()
     looked_at("can")
+    can = page.url
+    person.visit("/console/supplies/new/")
+    page.click('a[id$="-discard"]')
+    looked_at("discard")
+    page.click("#keep-editing")
+    assert page.input_value("#slug") == "kestrel-next"
+    page.goto(can)
     page.check('input[name="modes"][value="text_to_video"]')
     for name, text in (("durations_s", "5, 10"), ("resolutions", "720p"), ("aspect_ratios", "16:9")):
         page.fill(f"#{name}", text)
