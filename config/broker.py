@@ -81,12 +81,13 @@ class ListeningBroker(ORM):
         told of has no id, since there is nothing to acknowledge."""
         try:
             if time.monotonic() >= self._look_at_s:
-                self.listen()
+                # Before the look, which sees what they tell of; and while there is always a row, words that
+                # nobody hears pile up in the session.
+                self._hear(0)
                 taken = self._take()
                 if len(taken) < Conf.BULK:  # there are no more, and we are told of the next
                     self._look_at_s = time.monotonic() + LOOK_AT_LEAST_EVERY_S
                 if taken:
-                    self._hear(0)  # or the words pile up in the session while there is always a row
                     return taken
             self._hear(self._until_due_s() if self._kept else WAIT_S)
             return self._of_words(self._due()) or None
@@ -136,16 +137,18 @@ class ListeningBroker(ORM):
 
     def _until_due_s(self) -> float:
         """Of the kept words, the first."""
-        due_at_s = min(self._passed_on_s.get(word, 0) for word in self._kept) + APART_S
-        return max(0.0, due_at_s - time.monotonic())
+        return max(0.0, min(map(self._due_at_s, self._kept)) - time.monotonic())
 
     def _due(self) -> set[str]:
         """Of the kept words those that did not come too soon after the same."""
         now_s = time.monotonic()
-        due = {word for word in self._kept if now_s - self._passed_on_s.get(word, -APART_S) >= APART_S}
+        due = {word for word in self._kept if self._due_at_s(word) <= now_s}
         self._kept -= due
         self._passed_on_s |= dict.fromkeys(due, now_s)
         return due
+
+    def _due_at_s(self, word: str) -> float:
+        return self._passed_on_s.get(word, -APART_S) + APART_S
 
     def _of_words(self, tasks: set[str]) -> list[tuple[int | None, str]]:
         batches_taken.value += bool(tasks)

@@ -43,9 +43,8 @@ def poll_due(clock: Callable[[], datetime]) -> int:
     while True:
         more_is_due = _ask_due(polling, clock())
         answers = polling.answered(PATIENCE_S, more_is_due)
-        asked = [answer for answer in answers if answer.result is not None]
-        _record_all(asked, clock)
-        recorded += len(asked)
+        _record_all(answers, clock)
+        recorded += sum(answer.result is not None for answer in answers)
         if not answers or monotonic() >= ends_at:
             return recorded
 

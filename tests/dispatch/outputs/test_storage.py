@@ -83,10 +83,9 @@ def test_parts_of_dead_workers_are_swept_and_living_ones_are_not(store: MediaSto
 
 
 def test_a_part_that_its_writer_placed_while_the_sweep_looks_is_no_error(store: MediaStore) -> None:
+    # A link to nowhere: listed, and `stat` says of it what it says of a part that is gone.
     listed_but_gone = store.incoming() / "fetch-placed.part"
-    listed_but_gone.symlink_to(
-        store.incoming() / "nowhere"
-    )  # what `stat` says of one and of the other is one
+    listed_but_gone.symlink_to(store.incoming() / "nowhere")
     os.utime(part(store, b"1", "fetch-dead.part"), (1000, 1000))
     assert store.sweep_incoming(older_than=3000) == 1
     assert list(store.incoming().iterdir()) == [listed_but_gone]
