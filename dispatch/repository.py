@@ -148,8 +148,10 @@ _JOBS_OF = """
 FROM dispatch_job AS job WHERE job.id IN (SELECT job_id FROM dispatch_attempt WHERE id = ANY(%b::bigint[]))
 ORDER BY job.id FOR UPDATE"""
 _ATTEMPTS = """
-FROM dispatch_attempt AS attempt LEFT JOIN dispatch_providerjob AS told ON told.attempt_id = attempt.id
-WHERE attempt.id = ANY(%b::bigint[]) ORDER BY attempt.id FOR NO KEY UPDATE OF attempt"""
+FROM dispatch_attempt AS attempt WHERE attempt.id = ANY(%b::bigint[])
+ORDER BY attempt.id FOR NO KEY UPDATE"""
+# Not joined to the attempts: a statement that waited for a row's lock sees this row anew, and no other's.
+_TOLD_OF = "FROM dispatch_providerjob AS told WHERE told.attempt_id = ANY(%b::bigint[])"
 
 
 def lock_job_of(attempt_id: int) -> Job:
@@ -158,17 +160,24 @@ def lock_job_of(attempt_id: int) -> Job:
     return job
 
 
+def locked_attempt(attempt_id: int) -> Attempt:
+    """As `locked_attempts`: what its version says now, it says until the transaction ends."""
+    return locked_attempts([attempt_id])[attempt_id]
+
+
 def locked_attempts(ids: Collection[int], to_send: bool = False) -> dict[int, Attempt]:
     """By id, as they stand now, with their jobs: these are locked first, each kind in the order of its ids.
 
     `to_send`: with all that a submission looks at."""
     by_id = {job.pk: job for job in _locked_jobs(ids)}
     without = frozenset() if to_send else _LARGE_OF_ATTEMPT
-    found = all_rows(_ATTEMPTS, [list(ids)], without, attempt=Attempt, told=ProviderJob)
-    for attempt, told in found:
+    attempts = {
+        attempt.pk: attempt for (attempt,) in all_rows(_ATTEMPTS, [list(ids)], without, attempt=Attempt)
+    }
+    told = {job.attempt_id: job for (job,) in all_rows(_TOLD_OF, [list(ids)], told=ProviderJob)}
+    for attempt in attempts.values():
         attempt.job = by_id[attempt.job_id]
-        _knows_its_provider_job(attempt, told)
-    attempts = {attempt.pk: attempt for attempt, _ in found}
+        _knows_its_provider_job(attempt, told.get(attempt.pk))
     if to_send:
         _give_what_sending_asks(list(attempts.values()))
     return attempts

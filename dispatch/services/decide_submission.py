@@ -21,7 +21,7 @@ from dispatch.errors import (
 )
 from dispatch.lifecycle import AttemptState
 from dispatch.models import Attempt, DeskClaim, GivingUp, ProviderEvent, ProviderJob
-from dispatch.repository import keep_event, lock_job_of
+from dispatch.repository import keep_event, locked_attempt
 from dispatch.sending import may_still_send
 from dispatch.services import raise_alerts
 from dispatch.services.query_provider import status_of
@@ -121,7 +121,7 @@ def _uncertain(attempt_id: int) -> Attempt:
 
 def _lock_for_decision(attempt_id: int, actor: Actor, now: datetime) -> Attempt:
     """The provider's own answer may have come while the form was open, or somebody else took it."""
-    lock_job_of(attempt_id)
+    locked_attempt(attempt_id)
     attempt = _uncertain(attempt_id)
     claim = held_claim(attempt, now)
     if claim is not None and claim.operator != actor.name:

@@ -8,19 +8,20 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from django.conf import settings
-from django.db import IntegrityError, connection, transaction
+from django.db import IntegrityError, transaction
 from django_q.tasks import async_task
 
 from catalog.providers.types import Accepted, ProviderError, Rejected, SubmitOutcome, Unknown
 from catalog.retrying import retried_as_victim
 from catalog.rows import insert_each
+from catalog.sessions import drop_broken_session
 from dispatch import backoff
 from dispatch.departures import Ended
 from dispatch.heartbeat import CLAIM
 from dispatch.lifecycle import FINAL_ATTEMPT_STATES, AttemptState
 from dispatch.models import Attempt, Job, ProviderEvent, ProviderJob
 from dispatch.moves import Move
-from dispatch.repository import event_of, keep_event, keep_found_late, lock_job_of, locked_attempts
+from dispatch.repository import event_of, keep_event, keep_found_late, locked_attempt, locked_attempts
 from dispatch.services.advance import advance, advance_locked
 from dispatch.services.cancel import request_cancel
 from dispatch.services.raise_alerts import submission_uncertain, unmatched_charge
@@ -39,7 +40,7 @@ def record_submissions(ended: Sequence[Ended], now: datetime) -> list[Exception]
             record_submission(attempt, outcome, now)
         except Exception as error:  # noqa: BLE001 - raised when every other is recorded
             broken.append(error)
-            _drop_broken_session()
+            drop_broken_session()
     return broken
 
 
@@ -51,17 +52,11 @@ def _record_usual(outcomes: Sequence[Outcome], now: datetime) -> list[Outcome]:
     try:
         usual = _store_usual(outcomes, now)
     except Exception:  # noqa: BLE001 - one of them, as an id that is another's: each by itself finds out which
-        _drop_broken_session()
+        drop_broken_session()
         return list(outcomes)
     for attempt, outcome in usual:
         _log(attempt, outcome)
     return [each for each in outcomes if each not in usual]
-
-
-def _drop_broken_session() -> None:
-    """One that works is kept, however old it is: its locks say that other attempts may still be sent."""
-    if connection.connection is not None and not connection.is_usable():
-        connection.close()
 
 
 @retried_as_victim
@@ -98,12 +93,13 @@ def record_submission(attempt: Attempt, outcome: SubmitOutcome, now: datetime) -
     answer, which no other worker can have, is believed all the same."""
     with transaction.atomic():
         keep_event(attempt, ProviderEvent.Kind.SUBMIT, _word(outcome), outcome.evidence(), now)
-        attempt.job = lock_job_of(attempt.pk)
-        sent = Attempt.objects.filter(pk=attempt.pk, state__in=(A.SUBMITTING, A.SUBMISSION_UNCERTAIN))
-        attempt.state_version = sent.values_list("state_version", flat=True).first() or attempt.state_version
+        present = locked_attempt(attempt.pk)
+        attempt.job = present.job
+        if present.state in (A.SUBMITTING, A.SUBMISSION_UNCERTAIN):
+            attempt.state_version = present.state_version
         match outcome:
             case Accepted():
-                if not record_acceptance(attempt, outcome, now) and _has_ended(attempt):
+                if not record_acceptance(attempt, outcome, now) and present.state in FINAL_ATTEMPT_STATES:
                     book_loss(attempt, now)
                     unmatched_charge(attempt, outcome.provider_job_id, now)
                     keep_found_late(attempt, outcome.provider_job_id, None if outcome.outputs else now)
@@ -128,10 +124,6 @@ def _word(outcome: SubmitOutcome) -> str:
 
 def _event(attempt: Attempt, outcome: SubmitOutcome, now: datetime) -> ProviderEvent:
     return event_of(attempt, ProviderEvent.Kind.SUBMIT, _word(outcome), outcome.evidence(), now)
-
-
-def _has_ended(attempt: Attempt) -> bool:
-    return Attempt.objects.filter(pk=attempt.pk, state__in=FINAL_ATTEMPT_STATES).exists()
 
 
 def _acceptance(attempt: Attempt, accepted: Accepted, now: datetime) -> Move:

@@ -20,7 +20,7 @@ from catalog.providers.types import CallbackEvent, CallbackInvalid
 from catalog.vault import VaultError
 from dispatch.lifecycle import AT_PROVIDER_STATES, AttemptState
 from dispatch.models import Attempt, ProviderEvent, ProviderJob, RejectedCallback
-from dispatch.repository import claim_attempt, lock_job_of
+from dispatch.repository import claim_attempt, locked_attempt
 from dispatch.services.record_poll import record_poll
 from dispatch.transport import access_to
 
@@ -121,10 +121,9 @@ def _store(channel: Channel, attempt: Attempt | None, event: CallbackEvent, now:
 
 
 def _look_soon(attempt: Attempt, now: datetime) -> None:
-    lock_job_of(attempt.pk)
-    attempt.refresh_from_db(fields=["state", "state_version"])
-    if attempt.state in _LOOKED_AT_AGAIN:
-        claim_attempt(attempt, now)
+    present = locked_attempt(attempt.pk)
+    if present.state in _LOOKED_AT_AGAIN:
+        claim_attempt(present, now)
 
 
 def _believe(attempt: Attempt, event: CallbackEvent, now: datetime) -> None:

@@ -25,6 +25,8 @@ from catalog.providers.types import (
     SubmitOutcome,
     plan_from_json,
 )
+from catalog.retrying import retried_as_victim
+from catalog.sessions import drop_broken_session
 from catalog.vault import VaultError
 from dispatch.models import TrialCall, TrialState
 from dispatch.transport import access_to, transport_for_sending, transport_to
@@ -55,11 +57,17 @@ def send_trial(trial_id: int, clock: Clock) -> None:
         return
     trial = TrialCall.objects.select_related("supply__channel").get(pk=trial_id)
     outcome = _sent(trial)
-    with transaction.atomic():
-        _keep(trial, TrialState.SENDING, _changes_of(outcome), clock())
-        if isinstance(outcome, Accepted):
-            _book(trial, trial.quote_micros, clock())
+    drop_broken_session()  # nobody else has this answer, and it may have been paid for
+    _record_sent(trial, outcome, clock())
     logger.info("Tried a supply: %s", type(outcome).__name__.lower(), extra={"supply": trial.supply.slug})
+
+
+@retried_as_victim
+@transaction.atomic
+def _record_sent(trial: TrialCall, outcome: SubmitOutcome, now: datetime) -> None:
+    _keep(trial, TrialState.SENDING, _changes_of(outcome), now)
+    if isinstance(outcome, Accepted):
+        _book(trial, trial.quote_micros, now)
 
 
 def _sent(trial: TrialCall) -> SubmitOutcome:

@@ -4,7 +4,7 @@ from datetime import timedelta
 from typing import Any
 
 import pytest
-from django.db import connection
+from django.db import OperationalError, connection
 from django.test import Client
 from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
@@ -284,6 +284,21 @@ def test_no_transaction_is_open_while_the_provider_is_called_and_a_lost_worker_l
     page = admin.get(TRY)
     assert page.context["settled"]
     assert "Nobody knows whether the provider took it" in page.content.decode()
+
+
+def test_the_answer_of_a_call_is_kept_though_the_session_broke_during_it(
+    engine: Engine, admin: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def break_session() -> None:
+        with connection.cursor() as cursor, pytest.raises(OperationalError):
+            cursor.execute("SELECT pg_terminate_backend(pg_backend_pid())")
+
+    monkeypatch.setattr(try_supply, "_allowed", break_session)
+    confirmed_call(admin)
+    engine.drain()
+    trial = TrialCall.objects.get()
+    assert (trial.state, list(engine.accepted())) == ("accepted", [trial.public_id])
+    assert ProviderUsageEntry.objects.get().amount_micros == trial.quote_micros
 
 
 def test_p1_the_page_asks_as_often_however_often_it_was_tried(engine: Engine, admin: Client) -> None:
