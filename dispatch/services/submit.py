@@ -4,6 +4,7 @@ Claim in a transaction that checks the final guard; then the network, outside an
 what came back. Whatever breaks between claim and record leaves `submitting`, which only the reconciler
 moves, to `submission_uncertain`: nothing here or anywhere posts a second time."""
 
+import logging
 from collections.abc import Callable, Collection, Sequence
 from datetime import datetime, timedelta
 from functools import cache
@@ -13,7 +14,7 @@ from django.db import transaction
 
 from billing.authentication import is_usable
 from catalog.models import AdminState, Channel
-from catalog.providers.errors import ASSET_UNAVAILABLE, AUTH, error_of
+from catalog.providers.errors import ASSET_UNAVAILABLE, AUTH, NOT_CREATED, ErrorKind, error_of
 from catalog.providers.registry import adapter_for
 from catalog.providers.types import (
     AdapterCapabilities,
@@ -41,6 +42,7 @@ from dispatch.services.advance import advance_locked
 from dispatch.services.record_submission import record_submissions
 from dispatch.transport import access_to, transport_for_sending
 
+logger = logging.getLogger(__name__)
 A = AttemptState
 Clock = Callable[[], datetime]
 
@@ -120,19 +122,26 @@ def stopped_by_supply(attempt: Attempt, closed: Collection[str]) -> Move | None:
 def _posting(
     attempt: Attempt, opened: Callable[[Channel], ChannelAccess], now: datetime, until: datetime | None
 ) -> Callable[[Callable[[], None]], SubmitOutcome]:
-    """The call with everything that it takes from the database and the vault: it is made elsewhere."""
-    adapter = adapter_for(attempt.channel.provider)
+    """The call with everything that it takes from the database and the vault: it is made elsewhere. What
+    can't be prepared is never sent, and keeps no other of its batch from being."""
     within_s = None if until is None else (until - now).total_seconds()
     try:
+        adapter = adapter_for(attempt.channel.provider)
         plan = _plan_to_send(attempt, adapter.capabilities, now)
         transport = transport_for_sending(opened(attempt.channel), within_s)
     except InputLost as error:
-        rejected = Rejected(error_of(ASSET_UNAVAILABLE, str(error)), "connecting")
-        return lambda _: rejected
+        return _unsent(ASSET_UNAVAILABLE, str(error))
     except VaultError as error:
-        rejected = Rejected(error_of(AUTH, f"the credential can't be opened: {error}"), "connecting")
-        return lambda _: rejected
+        return _unsent(AUTH, f"the credential can't be opened: {error}")
+    except Exception as error:
+        logger.exception("A submission could not be prepared", extra={"attempt": attempt.public_id})
+        return _unsent(NOT_CREATED, f"its preparation broke: {type(error).__name__}")
     return lambda ask: adapter.submit(transport, plan, attempt.client_request_key, before_send=ask)
+
+
+def _unsent(kind: ErrorKind, why: str) -> Callable[[Callable[[], None]], SubmitOutcome]:
+    rejected = Rejected(error_of(kind, why), "connecting")
+    return lambda _: rejected
 
 
 def _plan_to_send(attempt: Attempt, adapter: AdapterCapabilities, now: datetime) -> CompilePlan:

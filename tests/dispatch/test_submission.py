@@ -8,6 +8,7 @@ from dispatch.models import Attempt, CapacityLease, Job, ProviderEvent
 from health.models import Alert, ChannelHealth, SupplyHealth
 from tests.engine import VIDEO, Engine
 
+A = AttemptState
 LOST_AFTER_ACCEPTANCE = [
     "drop_after_acceptance",
     "reset_after_acceptance",
@@ -31,7 +32,7 @@ def test_a_lost_answer_leaves_the_submission_uncertain_and_it_is_found_by_lookin
     engine: Engine, answer: str
 ) -> None:
     job = submit_once(engine, answer)
-    assert engine.attempts(job) == [AttemptState.SUBMISSION_UNCERTAIN]
+    assert engine.attempts(job) == [A.SUBMISSION_UNCERTAIN]
     body = engine.api.get(f"/api/v1/jobs/{job.public_id}/").json()
     assert (body["state"], body["delayed"], body["error"]) == ("running", True, None)
     assert CapacityLease.objects.get(attempt__job=job).state == "unknown"
@@ -45,11 +46,11 @@ def test_a_lost_answer_leaves_the_submission_uncertain_and_it_is_found_by_lookin
 @pytest.mark.parametrize("answer", ["drop_before_response", "reset_before_response"])
 def test_a_submission_that_is_proved_absent_may_switch_to_another_supply(engine: Engine, answer: str) -> None:
     job = submit_once(engine, answer)
-    assert engine.attempts(job) == [AttemptState.SUBMISSION_UNCERTAIN]
+    assert engine.attempts(job) == [A.SUBMISSION_UNCERTAIN]
     engine.run(80)
-    assert engine.attempts(job) == [AttemptState.SUBMISSION_UNCERTAIN], "one listing proves nothing"
+    assert engine.attempts(job) == [A.SUBMISSION_UNCERTAIN], "one listing proves nothing"
     engine.finish(job, within_s=300)
-    assert engine.attempts(job) == [AttemptState.FAILED, AttemptState.SUCCEEDED]
+    assert engine.attempts(job) == [A.FAILED, A.SUCCEEDED]
     first, second = Attempt.objects.filter(job=job).order_by("number")
     assert (first.error_code, first.retryable) == ("not_created", True)
     assert first.supply_id != second.supply_id
@@ -61,7 +62,7 @@ def test_while_nobody_knows_nothing_is_posted_again_and_no_second_attempt_begins
     engine.simulator.script({"rules": [{"when": {"call": "list"}, "do": {"answer": "not_json"}}]})
     job = submit_once(engine, "drop_after_acceptance")
     engine.run(1_000, step_s=40)
-    assert engine.attempts(job) == [AttemptState.SUBMISSION_UNCERTAIN]
+    assert engine.attempts(job) == [A.SUBMISSION_UNCERTAIN]
     assert len(engine.simulator.world.log()["posts"]) == 1
 
 
@@ -71,7 +72,7 @@ def test_what_nobody_could_find_out_is_given_up_at_the_deadline_and_its_slot_sta
     engine.simulator.script({"rules": [{"when": {"call": "list"}, "do": {"answer": "not_json"}}]})
     job = submit_once(engine, "drop_after_acceptance")
     engine.run(2_400, step_s=60)
-    assert engine.attempts(job) == [AttemptState.ABANDONED]
+    assert engine.attempts(job) == [A.ABANDONED]
     assert (engine.reload(job).state, job.error_code) == ("failed", "submission_unknown")
     assert Alert.objects.get(code="submission_abandoned").severity == "critical"
     assert job.charged_micros == 0
@@ -90,7 +91,7 @@ def test_a_refused_connection_is_proved_unsent_and_switches_once(engine: Engine)
     beijing.base_url = "http://127.0.0.1:9/ark/api/v3"
     beijing.save()
     engine.finish(job)
-    assert engine.attempts(job) == [AttemptState.FAILED, AttemptState.SUCCEEDED]
+    assert engine.attempts(job) == [A.FAILED, A.SUCCEEDED]
     first = Attempt.objects.get(job=job, number=1)
     assert (first.error_code, first.error_scope, first.transport_stage) == (
         "network",
@@ -106,7 +107,7 @@ def test_a_refusal_of_the_supply_switches_to_another(engine: Engine, error: str)
     engine.simulator.script({"rules": [{"when": {"call": "submit"}, "times": 1, "do": {"error": error}}]})
     job = engine.job()
     engine.finish(job)
-    assert engine.attempts(job) == [AttemptState.FAILED, AttemptState.SUCCEEDED]
+    assert engine.attempts(job) == [A.FAILED, A.SUCCEEDED]
     assert list(engine.accepted().values()) == [1]
 
 
@@ -115,7 +116,7 @@ def test_a_refused_prompt_is_never_sent_elsewhere_and_harms_nobody(engine: Engin
     engine.simulator.script({"rules": [{"when": {"call": "submit"}, "do": {"error": error}}]})
     job = engine.job()
     engine.finish(job)
-    assert engine.attempts(job) == [AttemptState.FAILED]
+    assert engine.attempts(job) == [A.FAILED]
     body = engine.api.get(f"/api/v1/jobs/{job.public_id}/").json()
     assert body["error"]["code"] == "content_refused"
     assert not SupplyHealth.objects.exclude(state="healthy").exists()
@@ -130,7 +131,7 @@ def test_a_revoked_account_is_out_at_once_and_the_customer_is_served_by_another(
     assert ChannelHealth.objects.get(channel__slug="ark-beijing").state == "circuit_open"
     later = engine.job()
     engine.finish(later)
-    assert engine.attempts(later) == [AttemptState.SUCCEEDED], "no attempt is spent on a key known to be bad"
+    assert engine.attempts(later) == [A.SUCCEEDED], "no attempt is spent on a key known to be bad"
     assert Alert.objects.filter(code="channel_circuit_open", resolved_at=None).count() == 1
 
 
@@ -143,6 +144,24 @@ def test_a_failed_generation_costs_the_customer_nothing(engine: Engine) -> None:
     assert (job.state, job.error_code, job.charged_micros) == ("failed", "content_refused", 0)
     engine.customer.refresh_from_db()
     assert engine.customer.balance_micros == 1_000_000_000
+
+
+def test_one_that_breaks_its_preparation_is_never_sent_and_holds_up_none_of_its_batch(engine: Engine) -> None:
+    jobs = [engine.job() for _ in range(3)]
+    tasks.scan_now()
+    broken = Attempt.objects.get(job=jobs[1])
+    Attempt.objects.filter(pk=broken.pk).update(compile_plan={"method": "POST"})
+    engine.drain()
+    broken.refresh_from_db()
+    assert (broken.state, broken.error_code, broken.transport_stage) == (
+        "failed",
+        "not_created",
+        "connecting",
+    )
+    assert [engine.attempts(job)[0] for job in (jobs[0], jobs[2])] == [A.ACCEPTED] * 2
+    engine.finish(*jobs)
+    assert engine.attempts(jobs[1]) == [A.FAILED, A.SUCCEEDED]
+    assert list(engine.accepted().values()) == [1, 1, 1]
 
 
 def test_a_task_that_rings_twice_sends_once(engine: Engine) -> None:
