@@ -5,7 +5,7 @@ the database; what said nothing new is written in one statement, the rest in one
 fails, fails nothing: it is only repeated later."""
 
 import logging
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from datetime import datetime, timedelta
 from functools import partial
 from time import monotonic
@@ -31,38 +31,42 @@ from dispatch.transport import ChannelAccess, access_to, transport_over
 
 logger = logging.getLogger(__name__)
 A = AttemptState
-TASK_S = 5.0  # a task goes on that long while there is something to ask
+TASK_S = 5.0  # a task goes on that long while there is something to ask, or what it asked has not answered
 BEGINS_WITHIN_S = 10.0  # so that it ends before its claim does, and nobody asks the same at the same time
-PATIENCE_S = 1.0  # and no longer than this when nothing comes in: the rest is collected by the next one
+PATIENCE_S = 1.0  # for what an earlier task asked: what takes longer is collected by the next one
 
 
 def poll_due(clock: Callable[[], datetime]) -> int:
-    """Polls what is due until nothing is, or for some seconds; how many polls were recorded."""
-    polling, recorded = polling_of_this_process(), 0
+    """Polls what is due until nothing is, or for some seconds; how many polls were recorded.
+
+    What this process asked, no other can collect, and when it polls again nobody knows: so it waits."""
+    polling, recorded, awaited = polling_of_this_process(), 0, set[int]()
     ends_at = monotonic() + TASK_S
     while True:
-        more_is_due = _ask_due(polling, clock())
+        asked, more_is_due = _ask_due(polling, clock())
+        awaited |= asked
         answers = polling.answered(PATIENCE_S, more_is_due)
         _record_all(answers, clock)
+        awaited -= {answer.attempt.pk for answer in answers}
         recorded += sum(answer.result is not None for answer in answers)
-        if not answers or monotonic() >= ends_at:
+        if not (answers or awaited) or monotonic() >= ends_at:
             return recorded
 
 
-def _ask_due(polling: Polling, now: datetime) -> bool:
-    """Whether there may be more than there was room for."""
+def _ask_due(polling: Polling, now: datetime) -> tuple[set[int], bool]:
+    """The attempts that it begins to ask about, and whether there may be more than there was room for."""
     channels = channels_due(now)
     room = polling.room(channels)
     if not room:
-        return bool(channels)
+        return set(), bool(channels)
+    # Credentials are opened here, one of each channel: the threads have no database connection. And first:
+    # what can't be read then breaks no claim.
+    accesses = {channel.pk: _access(channel) for channel in Channel.objects.filter(pk__in=room)}
     claimed = claim_due(room, now + timedelta(seconds=BEGINS_WITHIN_S + settings.POLL_DEADLINE_S), now)
-    # Credentials are opened here, one of each channel: the threads have no database connection.
-    of_claimed = Channel.objects.filter(pk__in={attempt.channel_id for attempt in claimed})
-    accesses = {channel.pk: _access(channel) for channel in of_claimed}
     for attempt in claimed:
         ask = partial(_ask, accesses[attempt.channel_id], attempt.provider_job_id)
         polling.begin(attempt, ask, BEGINS_WITHIN_S)
-    return len(claimed) == sum(room.values())
+    return {attempt.pk for attempt in claimed}, len(claimed) == sum(room.values())
 
 
 def _access(channel: Channel) -> ChannelAccess | PollFailure:
@@ -86,24 +90,26 @@ def _record_all(answers: Sequence[Answered], clock: Callable[[], datetime]) -> N
         write_nothing_new(looks.values(), now)
     except Error:
         logger.exception("Polls could not be recorded", extra={"count": len(looks)})
-    results = {each.attempt.pk: each.result for each in answers if each.attempt.pk not in looks}
-    _record_news({pk: it for pk, it in results.items() if it and not isinstance(it, Exception)}, clock)
+    _record_news([each for each in answers if each.attempt.pk not in looks], clock)
     for each in answers:
         if isinstance(each.result, Exception):
             logger.error("A poll broke", exc_info=each.result, extra={"attempt": each.attempt.public_id})
 
 
-def _record_news(results: Mapping[int, PollResult], clock: Callable[[], datetime]) -> None:
+def _record_news(answers: Sequence[Answered], clock: Callable[[], datetime]) -> None:
     """All in one transaction. One that can't be recorded keeps no other from being: then each has its own,
     and it is asked for again at its next look."""
+    results = {
+        each.attempt.pk: each.result for each in answers if isinstance(each.result, JobStatus | PollFailure)
+    }
     if not results:
         return
     try:
-        record_polls(results, clock())
+        record_polls(results, clock(), {each.attempt.pk: each.attempt.state_version for each in answers})
     except Exception:
         logger.exception("Polls could not be recorded", extra={"attempts": sorted(results)})
-        for pk, result in results.items() if len(results) > 1 else ():
-            _record_news({pk: result}, clock)
+        for each in answers if len(results) > 1 else ():
+            _record_news([each], clock)
 
 
 def _nothing_new(answered: Answered, now: datetime) -> Look | None:

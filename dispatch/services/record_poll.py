@@ -75,20 +75,32 @@ def record_poll(attempt: Attempt | Claimed, result: PollResult, now: datetime) -
 
 
 @retried_as_victim
-def record_polls(results: Mapping[int, PollResult], now: datetime) -> None:
+def record_polls(
+    results: Mapping[int, PollResult], now: datetime, claimed: Mapping[int, int] | None = None
+) -> None:
     """The one door for what providers say of jobs, whether they were asked or called us; by attempt. Decided
-    on the attempts as they stand now: of one that has ended, what is new is kept and changes nothing."""
+    on the attempts as they stand now: of one that has ended, what is new is kept and changes nothing.
+
+    `claimed`: the versions at which they were claimed to be asked. Who moved or claimed one since has seen to
+    its next look, so of an older answer only an end is news."""
     with transaction.atomic():
         told = Told()
         for attempt in locked_attempts(results).values():
             result = results[attempt.pk]
             if attempt.state not in AT_PROVIDER_STATES:
                 _keep_late(attempt, result, told, now)
+            elif claimed and _is_overtaken(attempt, claimed[attempt.pk], result):
+                continue
             elif isinstance(result, PollFailure):
                 _take_failure(attempt, result, told, now)
             else:
                 _take_status(attempt, result, told, now)
         told.write(now)
+
+
+def _is_overtaken(attempt: Attempt, claimed_at: int, result: PollResult) -> bool:
+    ended = isinstance(result, JobStatus) and result.status in ENDS
+    return attempt.state_version != claimed_at and not ended
 
 
 def _keep_late(attempt: Attempt, result: PollResult, told: Told, now: datetime) -> None:

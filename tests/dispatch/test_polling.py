@@ -13,7 +13,7 @@ from django.db import InterfaceError, connection
 from django.test.utils import CaptureQueriesContext
 
 from catalog.models import Channel
-from catalog.providers.types import PollFailure
+from catalog.providers.types import JobStatus, PollFailure
 from dispatch import live_catalogue, polling, selection_facts, tasks
 from dispatch.backoff import poll_interval_s
 from dispatch.lifecycle import AttemptState
@@ -21,6 +21,7 @@ from dispatch.models import Attempt, CapacityLease, Job, ProviderEvent, Provider
 from dispatch.poll_rows import Claimed
 from dispatch.polling import Answered, Polling, polls_ahead, threads_wanted
 from dispatch.services import follow
+from dispatch.services.record_poll import record_polls
 from health.models import Alert, SupplyHealth
 from tests.engine import Engine
 from tests.factories import NOW
@@ -156,8 +157,11 @@ def test_answers_are_gathered_while_the_threads_have_something_to_ask(
         each.set()
 
 
-def test_a_supplier_that_hangs_delays_no_other(engine: Engine, settings: LazySettings) -> None:
+def test_a_supplier_that_hangs_delays_no_other(
+    engine: Engine, settings: LazySettings, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Fault 25: for as long as it hangs it has its own threads, and the worker goes home."""
+    monkeypatch.setattr(follow, "TASK_S", 1)
     settings.POLL_DEADLINE_S, settings.POLL_THREADS, settings.POLL_THREADS_PER_CHANNEL = 8, 6, 3
     polling.forget_polls()
     others = [at(engine, "ark-singapore") for _ in range(3)]
@@ -177,6 +181,34 @@ def test_a_supplier_that_hangs_delays_no_other(engine: Engine, settings: LazySet
     assert not SupplyHealth.objects.exclude(state="healthy").exists(), "a poll opens no circuit"
     engine.simulator.script({"rules": [{"when": {"call": "status"}, "do": {}}]})
     engine.finish(*hanging, *others)
+
+
+def test_an_answer_that_takes_seconds_is_recorded_by_the_task_that_asked(engine: Engine) -> None:
+    """No other process can collect it, and nothing says when this one polls again."""
+    script(engine, "submit", queue_s=0, run_s=1)
+    job = engine.job()
+    engine.drain()
+    script(engine, "status", latency_s=follow.PATIENCE_S + 1)
+    engine.now += timedelta(seconds=10)
+    tasks.poll()
+    assert engine.attempts(job) == [A.GENERATED]
+
+
+def test_an_answer_from_before_the_last_claim_counts_only_where_it_tells_an_end(engine: Engine) -> None:
+    script(engine, "submit", queue_s=0, run_s=500)
+    job = engine.job()
+    engine.run(20)
+    seen = Attempt.objects.get(job=job)
+    told = {name: getattr(provider_job(job), name) for name in ("polls", "not_found_in_a_row", "progress")}
+    older = {seen.pk: seen.state_version - 1}
+    record_polls({seen.pk: PollFailure(not_found=True)}, engine.now, older)
+    record_polls({seen.pk: JobStatus("running", "running", progress=0.01)}, engine.now, older)
+    assert {name: getattr(provider_job(job), name) for name in told} == told
+    assert Attempt.objects.get(job=job).next_look_at == seen.next_look_at
+    record_polls({seen.pk: PollFailure(not_found=True)}, engine.now, {seen.pk: seen.state_version})
+    assert provider_job(job).not_found_in_a_row == 1
+    record_polls({seen.pk: JobStatus("failed", "failed")}, engine.now, older)
+    assert engine.attempts(job) == [A.FAILED]
 
 
 def test_what_is_new_is_recorded_though_the_line_broke_while_the_rest_was_written(

@@ -51,13 +51,13 @@ def repost_after_timeout(_: Installation) -> Any:
 def release_before_settle(_: Installation) -> Any:
     record = record_poll.record_polls
 
-    def early(results: Mapping[int, Any], now: datetime) -> None:
+    def early(results: Mapping[int, Any], now: datetime, *claimed: Any) -> None:
         ended = [pk for pk, told in results.items() if getattr(told, "status", "") in ("succeeded", "failed")]
         if ended:
             with transaction.atomic():
                 repository.locked_attempts(ended)
                 capacity.change_slots([SlotChange(pk, Slot.RELEASED, "completed") for pk in ended], now)
-        record(results, now)
+        record(results, now, *claimed)
 
     return _all(
         patch("dispatch.services.follow.record_polls", early),
