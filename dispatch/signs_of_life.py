@@ -8,7 +8,7 @@ import threading
 import time
 from collections.abc import Callable
 
-from django.db import DatabaseError, connection
+from django.db import Error, connection
 from django.utils.timezone import now
 
 from dispatch.models import WorkerBeat
@@ -42,15 +42,15 @@ def at_work[**P](cluster: str) -> Callable[[Callable[P, None]], Callable[P, None
 
 
 def _beat(cluster: str, done: threading.Event) -> None:
-    if done.wait(EVERY_S):
-        return
     try:
-        _show(cluster)
         while not done.wait(EVERY_S):
-            _show(cluster)
-    except DatabaseError:
-        # Silence is what then follows, and means what it says: this worker does not get on.
-        logger.warning("A worker could not show that it works", exc_info=True)
+            try:
+                _show(cluster)
+            except Error:
+                # It may be back at the next beat. If not, this worker is silent for as long, which then means
+                # what it says: it does not get on.
+                logger.warning("A worker could not show that it works", exc_info=True)
+                connection.close()
     finally:
         connection.close()
 
