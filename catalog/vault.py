@@ -16,7 +16,7 @@ _NONCE_BYTES, _KEY_BYTES = 12, 32
 
 
 class VaultError(Exception):
-    """A secret cannot be opened: the master key is missing or another, or the row is not its own."""
+    """A secret cannot be opened: the master key is missing or another, or the row holds none of its own."""
 
 
 @dataclass(frozen=True)
@@ -25,6 +25,13 @@ class MasterKeys:
 
     current: str
     by_id: Mapping[str, bytes] = field(repr=False)
+
+
+@dataclass(frozen=True)
+class _Envelope:
+    key: str  # the id of the master key
+    wrapped: bytes
+    sealed: bytes
 
 
 def parse_master_keys(entries: list[str]) -> MasterKeys:
@@ -58,22 +65,38 @@ def seal(secret: str, row: str, keys: MasterKeys) -> str:
 
 
 def unseal(envelope: str, row: str, keys: MasterKeys) -> str:
-    """Raises VaultError where the key is not at hand or the envelope is not this row's."""
-    parts = json.loads(envelope)
-    master = keys.by_id.get(parts["key"])
+    """Raises VaultError where the key is not at hand or the text is no envelope, or not this row's."""
+    parts = _read(envelope, row)
+    master = keys.by_id.get(parts.key)
     if master is None:
         raise VaultError(
-            f"master key {parts['key']!r} is not among FRAMEYARD_MASTER_KEYS; put it back to read {row}"
+            f"master key {parts.key!r} is not among FRAMEYARD_MASTER_KEYS; put it back to read {row}"
         )
-    data_key = _decrypt(master, parts["wrapped"], row)
-    return _decrypt(data_key, parts["sealed"], row).decode()
+    data_key = _decrypt(master, parts.wrapped, row)
+    return _decrypt(data_key, parts.sealed, row).decode()
 
 
 def reseal(envelope: str, row: str, keys: MasterKeys) -> str:
-    """The same secret under the current master key; unchanged where it already is."""
-    if json.loads(envelope)["key"] == keys.current:
+    """The same secret under the current master key; unchanged where it already is. Raises as `unseal`."""
+    if _read(envelope, row).key == keys.current:
         return envelope
     return seal(unseal(envelope, row, keys), row, keys)
+
+
+def _read(envelope: str, row: str) -> _Envelope:
+    try:
+        parts = json.loads(envelope)
+        return _Envelope(str(parts["key"]), _bytes(parts["wrapped"]), _bytes(parts["sealed"]))
+    except (ValueError, LookupError, TypeError) as error:
+        raise VaultError(f"{row} holds no sealed secret: enter the credential again") from error
+
+
+def _bytes(encoded: str) -> bytes:
+    """Raises ValueError where there is no nonce and something after it."""
+    raw = base64.b64decode(encoded, validate=True)
+    if len(raw) <= _NONCE_BYTES:
+        raise ValueError(f"{len(raw)} bytes are too few")
+    return raw
 
 
 def _encrypt(key: bytes, plain: bytes, row: str) -> str:
@@ -81,8 +104,7 @@ def _encrypt(key: bytes, plain: bytes, row: str) -> str:
     return base64.b64encode(nonce + AESGCM(key).encrypt(nonce, plain, row.encode())).decode()
 
 
-def _decrypt(key: bytes, encoded: str, row: str) -> bytes:
-    raw = base64.b64decode(encoded)
+def _decrypt(key: bytes, raw: bytes, row: str) -> bytes:
     try:
         return AESGCM(key).decrypt(raw[:_NONCE_BYTES], raw[_NONCE_BYTES:], row.encode())
     except InvalidTag as error:

@@ -37,3 +37,13 @@ def test_with_the_old_key_already_gone_nothing_is_changed(settings: Settings) ->
     with pytest.raises(CommandError, match="Nothing was changed"):
         call_command("reseal_credentials")
     assert Channel.objects.get(pk=channel.pk).credential == channel.credential
+
+
+def test_a_channel_whose_stored_text_was_never_sealed_is_named_and_nothing_is_changed(
+    settings: Settings,
+) -> None:
+    sound, broken = channel_with("sk-the-secret"), ChannelFactory(credential="sk-never-sealed")
+    settings.MASTER_KEYS = [NEW, *settings.MASTER_KEYS]
+    with pytest.raises(CommandError, match=f"Nothing was changed: channel:{broken.public_id}:credential"):
+        call_command("reseal_credentials")
+    assert Channel.objects.get(pk=sound.pk).credential == sound.credential

@@ -42,6 +42,28 @@ def test_a_missing_master_key_is_named_never_replaced() -> None:
         unseal(envelope, ROW, keys(NEW))
 
 
+@pytest.mark.parametrize(
+    "stored",
+    [
+        "sk-never-sealed",
+        "17",
+        "[]",
+        "{}",
+        '{"key":"old","wrapped":"AAAA","sealed":"AAAA"}',
+        '{"key":"old","wrapped":"?","sealed":"?"}',
+        '{"key":"old","wrapped":"é","sealed":"é"}',
+        '{"key":"old","wrapped":null,"sealed":1}',
+        seal("secret", ROW, keys(OLD))[:-9],
+    ],
+)
+def test_a_text_that_was_never_sealed_is_told_with_its_row_and_what_to_do(stored: str) -> None:
+    for key in (OLD, NEW):
+        with pytest.raises(VaultError, match=f"{ROW} holds no sealed secret: enter the credential again"):
+            unseal(stored, ROW, keys(key))
+        with pytest.raises(VaultError, match=f"{ROW} holds no sealed secret: enter the credential again"):
+            reseal(stored, ROW, keys(key))
+
+
 @pytest.mark.parametrize("entries", [[], ["nokey"], ["short:" + base64.b64encode(b"x").decode()], [":abc"]])
 def test_a_master_key_of_the_wrong_form_is_refused(entries: list[str]) -> None:
     with pytest.raises(VaultError):
