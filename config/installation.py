@@ -9,8 +9,9 @@ import secrets
 import signal
 import subprocess
 import sys
+import tempfile
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import urlsplit
@@ -22,6 +23,7 @@ from config import embedded
 
 ROOT = Path(__file__).resolve().parent.parent
 KEYS_FILE = "keys.env"
+_KEYS_DRAFT = "keys.new"  # the name begins so; a start that was killed leaves one behind
 DATABASE_FILE = "database"
 EMBEDDED = "embedded"
 _ENTRIES = {
@@ -137,11 +139,15 @@ def _refuse_foreign(home: Path) -> None:
         return
     if not home.is_dir():
         raise InstallationError(f"{home} is not a folder.")
-    foreign = sorted(path.name for path in home.iterdir() if path.name.split(".log")[0] not in _ENTRIES)
+    foreign = sorted(path.name for path in home.iterdir() if not _is_ours(path.name))
     if foreign:
         raise InstallationError(
             f"{home} is not Frameyard's: it holds {', '.join(foreign[:3])}. Choose an empty or a new folder."
         )
+
+
+def _is_ours(name: str) -> bool:
+    return name.split(".log")[0] in _ENTRIES or name.startswith(_KEYS_DRAFT)
 
 
 def _refuse_other_database(installation: Installation) -> None:
@@ -173,17 +179,26 @@ def _refuse_database_without_keys(home: Path, url: str, environment: Mapping[str
 def _make_keys(path: Path, environment: Mapping[str, str]) -> dict[str, str]:
     # What the environment gives is not ours to keep, and a second key beside it could only be the wrong one.
     keys = {name: value for name, value in _new_keys().items() if not environment.get(name)}
-    draft = path.with_suffix(".new")
-    draft.unlink(missing_ok=True)
-    with os.fdopen(os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w") as file:
+    draft = _draft_keys(path.parent, keys)
+    try:
+        # Unlike a rename, a link replaces nothing: of starts at once one gives the keys, and all have these.
+        with suppress(FileExistsError):
+            os.link(draft, path)
+    finally:
+        draft.unlink()
+    return read_keys(path, environment)
+
+
+def _draft_keys(home: Path, keys: Mapping[str, str]) -> Path:
+    number, draft = tempfile.mkstemp(prefix=f"{_KEYS_DRAFT}.", dir=home)  # only its owner can read it
+    with os.fdopen(number, "w") as file:
         file.write(
             "# The keys of this installation's database. Keep a copy apart from it, and never lose them.\n"
         )
         file.writelines(f"{name}={value}\n" for name, value in keys.items())
         file.flush()
         os.fsync(file.fileno())
-    draft.replace(path)
-    return keys
+    return Path(draft)
 
 
 def _new_keys() -> dict[str, str]:

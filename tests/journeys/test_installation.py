@@ -3,7 +3,9 @@
 import os
 import stat
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from threading import Barrier
 
 import psycopg
 import pytest
@@ -14,8 +16,10 @@ from config.installation import (
     SECRETS,
     Installation,
     InstallationError,
+    _draft_keys,
     is_empty,
     open_installation,
+    read_keys,
 )
 from tests.journeys.processes import database_url
 
@@ -55,6 +59,28 @@ def test_a_new_folder_gets_its_own_keys_which_only_its_owner_can_read(tmp_path: 
 def test_opened_again_it_has_the_same_keys(tmp_path: Path) -> None:
     first = open_installation(tmp_path, EMBEDDED)
     assert open_installation(tmp_path, EMBEDDED).keys == first.keys
+
+
+def test_first_starts_at_once_in_one_folder_have_the_keys_of_its_file_and_leave_nothing_else(
+    tmp_path: Path,
+) -> None:
+    together = Barrier(4)
+
+    def start(home: Path) -> Installation:
+        together.wait()
+        return open_installation(home, EMBEDDED)
+
+    with ThreadPoolExecutor(together.parties) as starts:
+        for home in (tmp_path / str(number) for number in range(20)):
+            opened = list(starts.map(start, [home] * together.parties))
+            kept = read_keys(home / "keys.env", EMBEDDED)
+            assert [installation.keys for installation in opened] == [kept] * len(opened)
+            assert [path.name for path in home.iterdir()] == ["keys.env"]
+
+
+def test_a_first_start_that_was_killed_leaves_a_folder_that_the_next_one_opens(tmp_path: Path) -> None:
+    _draft_keys(tmp_path, {"FRAMEYARD_SECRET_KEY": "half"})
+    assert open_installation(tmp_path, EMBEDDED).keys["FRAMEYARD_SECRET_KEY"] != "half"
 
 
 def test_keys_that_the_environment_gives_are_neither_doubled_nor_stored(tmp_path: Path) -> None:
