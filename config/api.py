@@ -4,7 +4,7 @@ import logging
 from http import HTTPStatus
 from typing import Any
 
-from django.db import DatabaseError, OperationalError, connection
+from django.db import Error, OperationalError, connection
 from django.http import HttpRequest, JsonResponse
 from django.utils.http import http_date
 from rest_framework.exceptions import ValidationError
@@ -119,9 +119,10 @@ def live(_request: HttpRequest) -> JsonResponse:
 
 
 def ready(_request: HttpRequest) -> JsonResponse:
-    """The process can work: it reaches its database."""
+    """The process can work: its database answers."""
     try:
-        connection.ensure_connection()
-    except DatabaseError:
+        with connection.cursor() as cursor:
+            cursor.execute("SELECT 1")
+    except Error:
         return JsonResponse({"status": "database unreachable"}, status=503)
     return JsonResponse({"status": "ready"})
