@@ -139,8 +139,17 @@ def _copy_outside(folder: Path) -> Path:
         if libraries.exists():
             shutil.copytree(libraries, draft / libraries.name)
         _let_all_read(draft)
-        draft.rename(copy)
+        _put_in_place(draft, copy)
     return copy / install.parent.name / install.name / folder.name
+
+
+def _put_in_place(draft: Path, copy: Path) -> None:
+    try:
+        draft.rename(copy)
+    except OSError:
+        if not copy.exists():
+            raise
+        shutil.rmtree(draft)  # another start was first, and its copy is of the same programs
 
 
 def _let_all_read(folder: Path) -> None:

