@@ -76,8 +76,9 @@ _kept: list[LiveCatalogue] = []
 def live_catalogue(now: datetime) -> LiveCatalogue:
     """The copy of the present revision; read anew only where the number or the clock says so."""
     revision = current_revision()
-    if _kept and _kept[0].revision == revision and not _is_over(_kept[0], now):
-        return _kept[0]
+    kept = next(iter(_kept), None)  # once: another thread may put its own in the place meanwhile
+    if kept is not None and kept.revision == revision and not _is_over(kept, now):
+        return kept
     fresh = _read(revision, now)
     _kept[:] = [fresh]
     return fresh

@@ -1,5 +1,7 @@
 """What selections are decided by: where there is nothing to read, and of circuits on their way back."""
 
+from datetime import datetime, timedelta
+
 import pytest
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
@@ -7,11 +9,12 @@ from django.test.utils import CaptureQueriesContext
 from catalog.models import SupplyBinding
 from catalog.revision import bump_revision
 from dispatch.capacity import Kind
+from dispatch.live_catalogue import live_catalogue
 from dispatch.selection_facts import _used_in_epoch, read_statistics
 from health.circuit import State
 from health.snapshot import HealthFacts, HealthSnapshot
 from tests.engine import Engine
-from tests.factories import NOW, CapacityLeaseFactory, SupplyFactory
+from tests.factories import NOW, CapacityLeaseFactory, CostRuleVersionFactory, SupplyFactory
 
 
 @pytest.mark.django_db
@@ -57,3 +60,20 @@ def test_only_held_leases_of_the_present_epoch_count_and_all_circuits_of_a_kind_
     with CaptureQueriesContext(connection) as asked:
         assert _used_in_epoch(HealthSnapshot(channels={}, supplies={second.pk: HealthFacts()})) == {}
     assert len(asked) == 0
+
+
+@pytest.mark.django_db
+def test_the_copy_that_was_found_to_be_of_the_present_revision_is_the_one_given() -> None:
+    CostRuleVersionFactory(effective_from=NOW + timedelta(hours=1))
+    present = live_catalogue(NOW)
+
+    class Moment(datetime):
+        """While it is compared, the catalogue changes and another thread keeps its own copy."""
+
+        def __ge__(self, end: datetime) -> bool:
+            bump_revision()
+            live_catalogue(NOW)
+            return super().__ge__(end)
+
+    assert live_catalogue(Moment.fromtimestamp(NOW.timestamp(), NOW.tzinfo)) is present
+    assert live_catalogue(NOW).revision == present.revision + 1
