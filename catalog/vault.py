@@ -109,5 +109,6 @@ def _decrypt(key: bytes, raw: bytes, row: str) -> bytes:
         return AESGCM(key).decrypt(raw[:_NONCE_BYTES], raw[_NONCE_BYTES:], row.encode())
     except InvalidTag as error:
         raise VaultError(
-            f"{row} does not open: another master key under the same id, or a copied row"
+            f"{row} does not open: FRAMEYARD_MASTER_KEYS has another key under the same id, or the row was "
+            "copied; put that key back or enter the credential again"
         ) from error

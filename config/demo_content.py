@@ -16,6 +16,7 @@ from catalog.credentials import read_credential
 from catalog.models import Channel
 from catalog.repository import channel_facts
 from catalog.services.save_channel import save_channel
+from catalog.vault import VaultError
 from dispatch.services.import_catalogue import apply_import, plan_import
 
 OPERATOR = "admin"
@@ -68,10 +69,23 @@ def is_all_simulated() -> bool:
     return Channel.objects.exists() and len(simulated_channels()) == Channel.objects.count()
 
 
-def check_master_keys() -> None:
-    """Raises VaultError where a stored credential can't be opened with the keys of this installation."""
-    for channel in Channel.objects.all():
+def unopened_credentials() -> list[str]:
+    """What is wrong with each stored credential that the keys of this installation don't open.
+
+    Raises VaultError where they open none: the keys are wrong, and not a row."""
+    channels = Channel.objects.exclude(credential="")
+    errors = [error for channel in channels if (error := _error_of(channel))]
+    if errors and len(errors) == len(channels):
+        raise errors[0]
+    return [str(error) for error in errors]
+
+
+def _error_of(channel: Channel) -> VaultError | None:
+    try:
         read_credential(channel)
+    except VaultError as error:
+        return error
+    return None
 
 
 def _path(url: str) -> str:

@@ -25,6 +25,7 @@ from catalog.services.save_policy import save_policy
 from catalog.services.save_rule import save_rule
 from catalog.services.save_supply import save_supply
 from catalog.services.set_group_capacity import set_group_capacity
+from catalog.vault import VaultError
 from dispatch.catalogue.difference import Change, differences, unnamed
 from dispatch.catalogue.document import Document, Entry, read_document
 from dispatch.catalogue.repository import ENVIRONMENT, channel_from, stored_entries, supply_from
@@ -58,19 +59,26 @@ def plan_import(text: str, environment: Mapping[str, str], now: datetime) -> Pla
         slug: secret for slug, secret in resolved.secrets.items() if _differs(channels.get(slug), secret)
     }
     changes = differences(stored, resolved.entries)
-    changes += [
-        _rotation(slug, channels[slug], secret) for slug, secret in secrets.items() if slug in channels
-    ]
+    changes += [_rotation(channels[slug], secret) for slug, secret in secrets.items() if slug in channels]
     return Plan(document, resolved.entries, changes, unnamed(stored, resolved.entries), revision, secrets)
 
 
 def _differs(channel: Channel | None, secret: str) -> bool:
-    return channel is None or read_credential(channel) != secret
+    return channel is None or _opened(channel) != secret
 
 
-def _rotation(slug: str, channel: Channel, secret: str) -> Change:
-    before, after = (f"…{hint}" for hint in (channel.credential_hint, Credential(secret).hint))
-    return Change(("channels", slug), f"channels.{slug}.credential.secret", before, after)
+def _rotation(channel: Channel, secret: str) -> Change:
+    before = "does not open" if _opened(channel) is None else f"…{channel.credential_hint}"
+    path = f"channels.{channel.slug}.credential.secret"
+    return Change(("channels", channel.slug), path, before, f"…{Credential(secret).hint}")
+
+
+def _opened(channel: Channel) -> str | None:
+    """None where the stored one does not open: an import is one of the ways to a new one."""
+    try:
+        return read_credential(channel)
+    except VaultError:
+        return None
 
 
 @transaction.atomic

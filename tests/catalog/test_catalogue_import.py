@@ -272,6 +272,13 @@ def test_a_rotated_secret_is_one_change_that_shows_four_characters() -> None:
     assert read_credential(Channel.objects.get(slug="ark-beijing")) == "beijing-secret-0009"
 
 
+def test_a_stored_secret_that_does_not_open_is_replaced_by_an_import() -> None:
+    imported()
+    Channel.objects.filter(slug="ark-beijing").update(credential='{"key": "lost"}')
+    assert shown(imported(now=LATER)) == ["~ channels.ark-beijing.credential.secret: does not open → …0001"]
+    assert read_credential(Channel.objects.get(slug="ark-beijing")) == "beijing-secret-0001"
+
+
 def test_a_variable_with_another_name_keeps_the_secret() -> None:
     imported()
     text = changed(("{env: FRAMEYARD_DEMO_ARK_BEIJING_KEY}", "{env: ANOTHER_NAME}"))

@@ -30,16 +30,14 @@ class Command(BaseCommand):
             raise CommandError(str(error)) from error
         call_command("collectstatic", interactive=False, verbosity=0)
         try:
-            demo_content.check_master_keys()
+            for problem in demo_content.unopened_credentials():
+                self.stderr.write(f"A stored credential can't be opened: {problem}")
             if DEMO_PASSWORD in os.environ:  # elsewhere `createsuperuser` adds the first operator
                 demo_content.add_operator(os.environ[DEMO_PASSWORD])
             if options["demo"]:
                 demo_content.add_demo(os.environ, os.environ[DEMO_API_KEY], timezone.now())
                 demo_content.follow_simulator(os.environ[demo_content.SIMULATOR_URL], timezone.now())
         except VaultError as error:
-            raise CommandError(
-                f"A stored credential can't be opened: {error}. Set FRAMEYARD_MASTER_KEYS to the key that "
-                "this database was made with. Nothing was changed."
-            ) from error
+            raise CommandError(f"No credential can be opened or stored: {error}") from error
         except InvalidCatalogue as error:
             raise CommandError(f"{demo_content.CATALOGUE}: {error}") from error
