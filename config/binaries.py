@@ -132,6 +132,8 @@ def _copy_outside(folder: Path) -> Path:
     copy = private_folder() / f"postgres-{mark}"
     if not copy.exists():
         draft = copy.with_suffix(f".{os.getpid()}")
+        # One killed at this had our number: in a container each start has the same.
+        shutil.rmtree(draft, ignore_errors=True)
         package = install.parent
         shutil.copytree(install, draft / package.name / install.name, symlinks=True)
         # The programs look for the wheel's libraries beside its package, by a relative path.

