@@ -202,7 +202,7 @@ class Attempt(models.Model):
     )  # poll, fetch, recovery or expiry; null iff nothing is to come
     execution_deadline_at = models.DateTimeField(null=True)
     uncertain_deadline_at = models.DateTimeField(null=True)
-    recovery = models.JSONField(default=dict)  # tries so far: {"tries", "absent_at"}
+    recovery = models.JSONField(default=dict)  # tries so far: {"tries", "absent_at", "sent_by"}
     trace_id = models.CharField(max_length=120, blank=True)  # the provider's own request id
     transport_stage = models.CharField(max_length=20, blank=True)  # where a failed submission broke
     error_category = models.CharField(max_length=10, blank=True)

@@ -118,11 +118,10 @@ def _record_unsent(attempt: Attempt, now: datetime) -> None:
 
 def _record_absence(attempt: Attempt, now: datetime) -> None:
     """A listing proves absence when it is read twice, apart, after the send deadline."""
-    first_read = attempt.recovery.get("absent_at")
+    first_read = _noted(attempt, "absent_at", now)
     apart = timedelta(seconds=settings.RECOVERY_ABSENCE_READS_APART_S)
-    sending = timedelta(seconds=settings.PROVIDER_DEADLINE_S) + CLOCKS_DIFFER_BY
-    send_over = (attempt.body_sent_at or now) + sending
-    if first_read is not None and now - datetime.fromisoformat(first_read) >= apart:
+    send_over = _send_over(attempt, now)
+    if first_read is not None and now - first_read >= apart:
         fail_as_not_created(attempt, "absent from two complete listings", now)
         return
     if first_read is None and now >= send_over:
@@ -131,6 +130,23 @@ def _record_absence(attempt: Attempt, now: datetime) -> None:
         return
     wait_s = (send_over - now).total_seconds() if first_read is None else apart.total_seconds()
     _wait(attempt, now, max(1.0, min(wait_s, backoff.recovery_s(_tries(attempt) + 1, 0))))
+
+
+def _send_over(attempt: Attempt, now: datetime) -> datetime:
+    """When whoever sent it has given up, by the clock as it runs now."""
+    sent_at = attempt.body_sent_at or now
+    if sent_at > now:  # the clock was put back since: it counts from the first look after that
+        sent_at = _noted(attempt, "sent_by", now) or now
+        attempt.recovery = {**attempt.recovery, "sent_by": sent_at.isoformat()}
+    return sent_at + timedelta(seconds=settings.PROVIDER_DEADLINE_S) + CLOCKS_DIFFER_BY
+
+
+def _noted(attempt: Attempt, name: str, now: datetime) -> datetime | None:
+    """A moment of an earlier look. None of one in times to come: the clock was put back since, and how long
+    ago it was is not known."""
+    said = attempt.recovery.get(name)
+    at = datetime.fromisoformat(said) if said else None
+    return None if at is None or at > now else at
 
 
 def fail_as_not_created(attempt: Attempt, why: str, now: datetime) -> None:

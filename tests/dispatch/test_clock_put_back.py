@@ -2,6 +2,7 @@
 
 from datetime import timedelta
 
+import pytest
 from django_q.models import OrmQ
 
 from catalog.models import AuditEntry
@@ -46,6 +47,25 @@ def test_work_goes_on_at_once_and_every_job_ends_as_it_would_have(engine: Engine
     assert set(engine.accepted().values()) == {1}
     [entry] = AuditEntry.objects.filter(action="follow clock")
     assert 3590 < entry.after["put_back_s"] <= 3600
+
+
+@pytest.mark.parametrize("after_s", [20, 110], ids=["before the first reading", "after the first reading"])
+def test_a_submission_that_reached_nobody_is_proved_absent_as_soon_as_ever(
+    engine: Engine, after_s: int
+) -> None:
+    lost = {"when": {"call": "submit"}, "times": 1, "do": {"answer": "drop_before_response"}}
+    engine.simulator.script({"rules": [lost]})
+    job = engine.job()
+    engine.run(after_s)
+    uncertain = Attempt.objects.get(job=job)
+    assert (uncertain.state, "absent_at" in uncertain.recovery) == ("submission_uncertain", after_s > 100)
+    put_back(engine)
+    began = engine.now
+    while Attempt.objects.get(pk=uncertain.pk).state == "submission_uncertain":
+        engine.step(1)
+        assert engine.now - began < timedelta(minutes=5)
+    assert Attempt.objects.get(pk=uncertain.pk).error_code == "not_created"
+    engine.finish(job)
 
 
 def test_what_lies_ahead_is_brought_forward_and_what_is_past_stays(engine: Engine) -> None:
