@@ -4,6 +4,7 @@ import re
 from collections.abc import Callable
 
 from django.conf import settings
+from django.core.exceptions import BadRequest
 from django.http import HttpRequest, HttpResponse, HttpResponseBase
 from django.middleware.gzip import GZipMiddleware
 from django.utils import timezone
@@ -13,6 +14,8 @@ from dispatch.views.zones import personal_zone
 
 GetResponse = Callable[[HttpRequest], HttpResponse]
 _CONSOLE = "/console/"
+_FORM = "application/x-www-form-urlencoded"
+_NUL = re.compile(rb"\0|%00")
 _ACCEPTED_ID = re.compile(r"[A-Za-z0-9_.-]{8,64}\Z")
 
 
@@ -40,6 +43,21 @@ class PersonalZoneMiddleware:
         zone = personal_zone(request) if request.path.startswith(_CONSOLE) else None
         with timezone.override(zone):
             return self.get_response(request)
+
+
+class NoNulMiddleware:
+    """Refuses what says U+0000 in its address or in a form: PostgreSQL has no text with it, so that each
+    question and each insert would fail. Bodies of JSON and of files are read by their own parsers."""
+
+    def __init__(self, get_response: GetResponse) -> None:
+        self.get_response = get_response
+
+    def __call__(self, request: HttpRequest) -> HttpResponse:
+        is_form = request.content_type == _FORM and request.path.startswith(_CONSOLE)
+        said = request.META.get("QUERY_STRING", "").encode() + (request.body if is_form else b"")
+        if "\0" in request.path or _NUL.search(said):
+            raise BadRequest("U+0000 can't be stored")
+        return self.get_response(request)
 
 
 class ConsoleGZipMiddleware(GZipMiddleware):

@@ -6,6 +6,8 @@ from drf_spectacular.views import SpectacularAPIView
 
 from config import api
 
+handler400 = "config.errors.bad_request"
+handler404 = "config.errors.not_found"
 handler500 = "config.errors.server_error"
 urlpatterns = [
     path("", RedirectView.as_view(url="/console/", permanent=False)),

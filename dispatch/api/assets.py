@@ -7,13 +7,13 @@ from django.db.models import QuerySet
 from django.http import HttpResponseBase
 from django.utils.timezone import now
 from drf_spectacular.utils import OpenApiParameter, OpenApiResponse, OpenApiTypes, extend_schema
-from rest_framework.pagination import CursorPagination
 from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
 from billing.authentication import caller_of, scope_required
 from dispatch.api.files import file_response
+from dispatch.api.pages import NewestFirst
 from dispatch.api.uploads import BodyParser, FormParser
 from dispatch.errors import InvalidRequest, UnknownAsset
 from dispatch.inputs.delivery import kind_of, link_key
@@ -26,15 +26,6 @@ from dispatch.services.store_asset import store_asset
 
 logger = logging.getLogger(__name__)
 _NOWHERE = "This address leads nowhere, or no longer does."
-
-
-class AssetCursor(CursorPagination):
-    """Newest first."""
-
-    ordering = ("-created_at", "-id")
-    page_size = 50
-    max_page_size = 200
-    page_size_query_param = "limit"
 
 
 def _inputs_of(request: Request) -> QuerySet[Asset]:
@@ -94,7 +85,7 @@ class AssetList(APIView):
         responses={200: OpenApiResponse(description="A page of uploaded files, newest first.")},
     )
     def get(self, request: Request) -> Response:
-        paginator = AssetCursor()
+        paginator = NewestFirst()
         page = paginator.paginate_queryset(_inputs_of(request), request, self) or []
         return paginator.get_paginated_response([asset_as_json(asset) for asset in page])
 

@@ -7,7 +7,6 @@ from django.db.models import Prefetch, QuerySet
 from django.http import HttpRequest, HttpResponse, HttpResponseBase
 from django.utils.timezone import now
 from drf_spectacular.utils import OpenApiParameter, OpenApiResponse, extend_schema
-from rest_framework.pagination import CursorPagination
 from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
@@ -15,6 +14,7 @@ from rest_framework.views import APIView
 from billing.authentication import caller_of, scope_required
 from dispatch.api.files import file_response
 from dispatch.api.keys import KEY_HEADER, idempotency_key
+from dispatch.api.pages import NewestFirst
 from dispatch.api.serializers import JobRequestSerializer
 from dispatch.errors import InvalidRequest, OutputExpired, UnknownJob
 from dispatch.lifecycle import JobState
@@ -26,15 +26,6 @@ from dispatch.services.cancel import cancel
 from dispatch.waiting import CustomerQueue
 
 _FORM = JobRequestSerializer()  # for all requests: to make one anew costs more than to ask it
-
-
-class JobCursor(CursorPagination):
-    """Newest first; a page can't shift under a reader."""
-
-    ordering = ("-created_at", "-id")
-    page_size = 50
-    max_page_size = 200
-    page_size_query_param = "limit"
 
 
 def _jobs_of(request: Request) -> QuerySet[Job]:
@@ -116,7 +107,7 @@ class JobList(APIView):
         key = request.query_params.get("idempotency_key")
         if key is not None:
             jobs = jobs.filter(idempotency_key=key)
-        paginator = JobCursor()
+        paginator = NewestFirst()
         page = paginator.paginate_queryset(jobs, request, self) or []
         return paginator.get_paginated_response([_as_json(job, queue=None) for job in page])
 

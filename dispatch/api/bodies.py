@@ -1,0 +1,52 @@
+"""How a body of JSON comes in."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from rest_framework.parsers import JSONParser
+
+from dispatch.errors import InvalidRequest
+
+
+class StorableJSONParser(JSONParser):
+    """Refuses what PostgreSQL or UTF-8 could not carry any further, names of fields included."""
+
+    def parse(
+        self, stream: Any, media_type: str | None = None, parser_context: Mapping[str, Any] | None = None
+    ) -> Any:
+        """Raises ParseError for what is no JSON, InvalidRequest, with its field, for what can't be kept."""
+        try:
+            body = super().parse(stream, media_type, parser_context)
+            path = _unstorable(body, "")
+        except RecursionError as error:
+            raise InvalidRequest("This body is nested too deep.") from error
+        if path is not None:
+            raise InvalidRequest("U+0000 and half of a surrogate pair can't be stored.", path)
+        return body
+
+
+def _unstorable(value: Any, path: str) -> str | None:
+    """Where the first text is that can't be stored; a name that can't is told by what it is in."""
+    if isinstance(value, str):
+        return None if _is_storable(value) else path
+    if isinstance(value, dict):
+        for name, inner in value.items():
+            if not _is_storable(name):
+                return path
+            within = _unstorable(inner, f"{path}.{name}" if path else name)
+            if within is not None:
+                return within
+    elif isinstance(value, list):
+        for number, inner in enumerate(value):
+            within = _unstorable(inner, f"{path}[{number}]")
+            if within is not None:
+                return within
+    return None
+
+
+def _is_storable(text: str) -> bool:
+    """Surrogates are the one thing that a text may hold and UTF-8 may not."""
+    try:
+        return b"\0" not in text.encode()
+    except UnicodeEncodeError:
+        return False
