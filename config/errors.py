@@ -22,7 +22,7 @@ def bad_request(request: HttpRequest, exception: Exception) -> HttpResponse:
     if isinstance(exception, RequestDataTooBig):
         detail = f"A body takes at most {settings.DATA_UPLOAD_MAX_MEMORY_SIZE} bytes."
         return _problem(request, HTTPStatus.REQUEST_ENTITY_TOO_LARGE, "body_too_large", detail)
-    detail = "This request can't be read. Texts have no U+0000, and addresses none either."
+    detail = "This request can't be read: it has too many fields, or U+0000 in its address."
     return _problem(request, HTTPStatus.BAD_REQUEST, "invalid_request", detail)
 
 

@@ -96,7 +96,7 @@ def resolve_alert(dedupe_key: str, why: str, now: datetime) -> bool:
 def resolve_alerts(dedupe_keys: Collection[str], why: str, now: datetime) -> int:
     """Ends those of `dedupe_keys` that are open, and says how many."""
     still_open = Alert.objects.unresolved().filter(dedupe_key__in=dedupe_keys)
-    return still_open.update(resolved_at=now, resolved_why=why)
+    return still_open.update(**_resolved(why, now))
 
 
 def resolve_unseen(codes: Collection[str], since: datetime, why: str, now: datetime) -> int:
@@ -106,13 +106,19 @@ def resolve_unseen(codes: Collection[str], since: datetime, why: str, now: datet
     unseen = Alert.objects.unresolved().filter(code__in=codes, last_seen_at__lt=since)
     with transaction.atomic():
         found = list(unseen.select_for_update(skip_locked=True).values_list("pk", flat=True))
-        return Alert.objects.filter(pk__in=found).update(resolved_at=now, resolved_why=why)
+        return Alert.objects.filter(pk__in=found).update(**_resolved(why, now))
 
 
 def resolve_all_but(code: str, dedupe_keys: Collection[str], why: str, now: datetime) -> int:
     """Ends the open alerts of `code` whose condition was not found this time, and says how many."""
     others = Alert.objects.unresolved().filter(code=code).exclude(dedupe_key__in=dedupe_keys)
-    return others.update(resolved_at=now, resolved_why=why)
+    return others.update(**_resolved(why, now))
+
+
+def _resolved(why: str, now: datetime) -> dict[str, Any]:
+    """Whoever tells more than an alert holds, as an operator's finding may, has it in the audit in full."""
+    most = Alert._meta.get_field("resolved_why").max_length or len(why)
+    return {"resolved_at": now, "resolved_why": why[:most]}
 
 
 def open_subjects(code: str) -> set[str]:

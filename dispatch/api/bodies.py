@@ -5,6 +5,7 @@ from typing import Any
 
 from rest_framework.parsers import JSONParser
 
+from catalog.texts import UNSTORABLE, is_storable
 from dispatch.errors import InvalidRequest
 
 
@@ -21,17 +22,17 @@ class StorableJSONParser(JSONParser):
         except RecursionError as error:
             raise InvalidRequest("This body is nested too deep.") from error
         if path is not None:
-            raise InvalidRequest("U+0000 and half of a surrogate pair can't be stored.", path)
+            raise InvalidRequest(f"{UNSTORABLE}.", path)
         return body
 
 
 def _unstorable(value: Any, path: str) -> str | None:
     """Where the first text is that can't be stored; a name that can't is told by what it is in."""
     if isinstance(value, str):
-        return None if _is_storable(value) else path
+        return None if is_storable(value) else path
     if isinstance(value, dict):
         for name, inner in value.items():
-            if not _is_storable(name):
+            if not is_storable(name):
                 return path
             within = _unstorable(inner, f"{path}.{name}" if path else name)
             if within is not None:
@@ -42,11 +43,3 @@ def _unstorable(value: Any, path: str) -> str | None:
             if within is not None:
                 return within
     return None
-
-
-def _is_storable(text: str) -> bool:
-    """Surrogates are the one thing that a text may hold and UTF-8 may not."""
-    try:
-        return b"\0" not in text.encode()
-    except UnicodeEncodeError:
-        return False

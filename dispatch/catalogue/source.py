@@ -10,9 +10,11 @@ from typing import Any
 
 import yaml
 
+from catalog.texts import UNSTORABLE, is_storable
+
 _MOST_VALUES = 200_000  # aliases can make a small file endless
 _WORDS: Mapping[str, Any] = {"true": True, "false": False, "null": None, "~": None, "": None}
-_WHOLE = re.compile(r"[-+]?(0|[1-9][0-9]*)")
+_WHOLE = re.compile(r"[-+]?(0|[1-9][0-9]{0,99})")  # longer ones are texts: Python reads no endless ones
 _DECIMAL = re.compile(r"[-+]?[0-9]+\.[0-9]+([eE][-+][0-9]+)?")
 
 
@@ -61,12 +63,14 @@ def inside(path: str, key: str | int) -> str:
 
 def read_source(text: str) -> Source:
     """Raises InvalidCatalogue where the text is not YAML of this kind."""
+    reading = _Reading()
     try:
         root = yaml.compose(text, Loader=yaml.BaseLoader)
+        value = reading.value(root, "") if root else None
     except yaml.YAMLError as error:
         raise InvalidCatalogue([_syntax_problem(error)]) from error
-    reading = _Reading()
-    value = reading.value(root, "") if root else None
+    except RecursionError as error:
+        raise InvalidCatalogue([Problem(1, "document", "is nested too deep")]) from error
     if reading.problems:
         raise InvalidCatalogue(reading.problems)
     return Source(value, reading.lines)
@@ -92,14 +96,14 @@ class _Reading:
             self.problems.append(Problem(self.lines[path], path, "is an alias without an end"))
             return None
         if isinstance(node, yaml.ScalarNode):
-            return self._scalar(node)
+            return self._scalar(node, path)
         self.inside_of.add(id(node))
         value = self._mapping(node, path) if isinstance(node, yaml.MappingNode) else self._list(node, path)
         self.inside_of.discard(id(node))
         return value
 
-    def _scalar(self, node: yaml.ScalarNode) -> Any:
-        text = str(node.value)
+    def _scalar(self, node: yaml.ScalarNode, path: str) -> Any:
+        text = self._storable(str(node.value), node, path)
         if node.style is not None:  # quoted, or a block
             return text
         if text in _WORDS:
@@ -111,7 +115,7 @@ class _Reading:
     def _mapping(self, node: yaml.MappingNode, path: str) -> dict[str, Any]:
         values: dict[str, Any] = {}
         for key, value in node.value:
-            name = key.value if isinstance(key, yaml.ScalarNode) else "?"
+            name = self._storable(str(key.value), key, path) if isinstance(key, yaml.ScalarNode) else "?"
             at, line = inside(path, name), key.start_mark.line + 1
             if name in values:
                 self.problems.append(Problem(line, at, f"is there already, on line {self.lines[at]}"))
@@ -119,6 +123,12 @@ class _Reading:
             self.lines[at] = line
             values[name] = self.value(value, at)
         return values
+
+    def _storable(self, text: str, node: yaml.Node, path: str) -> str:
+        if is_storable(text):
+            return text
+        self.problems.append(Problem(node.start_mark.line + 1, path, UNSTORABLE))
+        return ""
 
     def _list(self, node: yaml.Node, path: str) -> list[Any]:
         return [self.value(item, inside(path, index)) for index, item in enumerate(node.value)]

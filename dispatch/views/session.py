@@ -30,5 +30,7 @@ def set_theme(request: HttpRequest) -> HttpResponse:
 def local_next(request: HttpRequest, default: str, *args: str) -> str:
     """The address to return to, when it is one of ours; else the page `default`."""
     wanted = request.POST.get("next", "")
-    ours = url_has_allowed_host_and_scheme(wanted, {request.get_host()}, require_https=request.is_secure())
-    return wanted if wanted and ours else resolve_url(default, *args)
+    ours = wanted.startswith("/") and url_has_allowed_host_and_scheme(
+        wanted, {request.get_host()}, require_https=request.is_secure()
+    )
+    return wanted if ours else resolve_url(default, *args)

@@ -103,6 +103,18 @@ def test_while_a_stopped_worker_may_still_send_nobody_decides_that_the_provider_
     assert attempt.state == "failed", "the worker has ended, and its lock with it"
 
 
+def test_a_long_finding_decides_as_a_short_one_does_and_is_kept_whole(engine: Engine) -> None:
+    attempt = uncertain(engine, "drop_before_response")
+    engine.step(1)
+    finding = "not in their console; " * 22
+    provider_does_not_have_it(attempt.pk, finding, LI, engine.now)
+    attempt.refresh_from_db()
+    assert (attempt.state, attempt.error_code) == ("failed", "not_created")
+    assert AuditEntry.objects.get(action="decide submission").after["note"] == finding
+    told = Alert.objects.exclude(resolved_why="").values_list("resolved_why", flat=True)
+    assert [why for why in told if "not in their console" in why]
+
+
 def test_what_cannot_be_found_out_ends_the_job_and_keeps_the_slot_in_quarantine(engine: Engine) -> None:
     attempt = uncertain(engine, "drop_before_response")
     cannot_be_found_out(attempt.pk, "their support does not answer", LI, engine.now)

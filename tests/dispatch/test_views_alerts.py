@@ -108,7 +108,8 @@ def test_after_acknowledging_one_returns_to_the_page_one_was_on_and_nowhere_else
         return operator.post(address, {"next": wanted})["Location"]
 
     assert sent_to("/console/jobs/?state=failed&state=expired") == "/console/jobs/?state=failed&state=expired"
-    assert sent_to("https://evil.example.com/").startswith("/console/alerts/")
+    for elsewhere in ("https://evil.example.com/", "//evil.example.com/", "12:30", "overview"):
+        assert sent_to(elsewhere).startswith("/console/alerts/")
 
 
 def test_a_viewer_reads_which_role_acknowledges(sign_in: SignIn) -> None:

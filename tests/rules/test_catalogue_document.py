@@ -85,6 +85,25 @@ def test_text_that_is_no_yaml_is_refused_with_its_line() -> None:
     assert caught.value.problems[0].line == 3
 
 
+@pytest.mark.parametrize("text", ["[" * 20_000, "\n".join(" " * n + "a:" for n in range(2_000))])
+def test_text_that_is_nested_without_end_is_refused(text: str) -> None:
+    with pytest.raises(InvalidCatalogue, match="nested too deep"):
+        read_source(text)
+
+
+@pytest.mark.parametrize("written", [r'"x\0y"', r'"x\ud800y"'])
+def test_a_text_that_can_not_be_stored_is_refused_at_its_line(written: str) -> None:
+    for text in (f"a: 1\nb: {written}\n", f"a: 1\n{written}: 2\n"):
+        with pytest.raises(InvalidCatalogue, match="can't be stored") as caught:
+            read_source(text)
+        assert [each.line for each in caught.value.problems] == [2]
+
+
+def test_an_endless_number_is_a_text() -> None:
+    number = "9" * 5_000
+    assert read_source(f"a: {number}").value == {"a": number}
+
+
 def test_an_alias_that_holds_itself_ends() -> None:
     with pytest.raises(InvalidCatalogue, match="alias without an end"):
         read_source("a: &a\n  b: *a\n")
