@@ -2,11 +2,12 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from datetime import datetime
+from datetime import datetime, timedelta
 
 from catalog.providers.types import Absent, CannotTell, Found, RecoverResult, Window
 
 _MOST_PAGES = 60
+_MOST_AHEAD = timedelta(days=1)  # further apart, one of the clocks says nothing
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,6 +24,7 @@ class Row:
 class Page:
     rows: tuple[Row, ...]
     total: int | None = None  # rows on all pages, where the provider counts them
+    answered_at: datetime | None = None  # by the provider's clock, where it says so
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,8 +36,9 @@ class Unlisted:
 
 @dataclass(slots=True)
 class _Reading:
-    """What was read so far."""
+    """What was read so far; `begin_at`: what was made before is not ours, by the provider's clock."""
 
+    begin_at: datetime
     rows: dict[str, Row] = field(default_factory=dict)
     newest_first: bool = True
     last_at: datetime | None = None
@@ -46,18 +49,24 @@ class _Reading:
         self.last_at = row.created_at or self.last_at
         self.rows[row.provider_job_id] = row
 
-    def is_past(self, begin_at: datetime) -> bool:
+    def is_past(self) -> bool:
         """Nothing older is of interest. Believed of a list only after it has shown its order."""
         times = {row.created_at for row in self.rows.values()}
-        return self.newest_first and len(times) > 1 and self.last_at is not None and self.last_at < begin_at
+        return (
+            self.newest_first and len(times) > 1 and self.last_at is not None and self.last_at < self.begin_at
+        )
+
+    def may_be_ours(self, row: Row) -> bool:
+        return row.reference is None and (row.created_at is None or row.created_at >= self.begin_at)
 
 
 def look_up(key: str, window: Window, read_page: Callable[[int], Page | Unlisted]) -> RecoverResult:
     """Reads pages, from 1, until they hold `key` or the window is covered; times of rows in UTC.
 
-    `Absent` needs the whole window: a list that breaks off, or that holds a job of the window without any
-    reference, proves nothing."""
-    reading = _Reading()
+    The window is by our clock and ends now; where that is ahead of the provider's, it begins so much earlier.
+    `Absent` needs the whole of it: a list that breaks off, or that holds a job of that time or later without
+    any reference, proves nothing."""
+    reading = _Reading(window.begin_at)
     for number in range(1, _MOST_PAGES + 1):
         page = read_page(number)
         if isinstance(page, Unlisted):
@@ -65,10 +74,11 @@ def look_up(key: str, window: Window, read_page: Callable[[int], Page | Unlisted
         found = _matching(page, key)
         if found is not None:
             return Found(found.provider_job_id, found.raw_status, {"page": number})
+        reading.begin_at = min(reading.begin_at, _begins(window, page))
         for row in page.rows:
             reading.add(row)
-        if _is_complete(page, reading, window):
-            return _absence(reading, window)
+        if _is_complete(page, reading):
+            return _absence(reading)
         if not page.rows:
             return CannotTell(f"the list ended after {len(reading.rows)} of {page.total} jobs")
     return CannotTell(f"more than {_MOST_PAGES} pages, in no order that could shorten them")
@@ -78,20 +88,23 @@ def _matching(page: Page, key: str) -> Row | None:
     return next((row for row in page.rows if row.reference == key), None)
 
 
-def _is_complete(page: Page, reading: _Reading, window: Window) -> bool:
-    if reading.is_past(window.begin_at):
+def _begins(window: Window, page: Page) -> datetime:
+    if page.answered_at is None:
+        return window.begin_at
+    ahead = window.end_at - page.answered_at
+    return window.begin_at - min(max(ahead, timedelta()), _MOST_AHEAD)
+
+
+def _is_complete(page: Page, reading: _Reading) -> bool:
+    if reading.is_past():
         return True
     if page.total is None:
         return not page.rows
     return len(reading.rows) >= page.total
 
 
-def _absence(reading: _Reading, window: Window) -> RecoverResult:
-    nameless = [row for row in reading.rows.values() if row.reference is None and _is_within(row, window)]
+def _absence(reading: _Reading) -> RecoverResult:
+    nameless = sum(map(reading.may_be_ours, reading.rows.values()))
     if nameless:
-        return CannotTell(f"{len(nameless)} jobs of that time carry no reference, so one of them may be ours")
+        return CannotTell(f"{nameless} jobs of that time carry no reference, so one of them may be ours")
     return Absent(len(reading.rows), "a complete list without our reference")
-
-
-def _is_within(row: Row, window: Window) -> bool:
-    return row.created_at is None or window.begin_at <= row.created_at <= window.end_at

@@ -238,7 +238,7 @@ class CancelResult:
 
 @dataclass(frozen=True, slots=True)
 class Window:
-    """A span of time, both ends included."""
+    """When a job may have been made, by our clock, which says `end_at` now."""
 
     begin_at: datetime
     end_at: datetime

@@ -139,9 +139,16 @@ def retry_after_s(answer: Answer) -> float | None:
     return min(max(seconds, 0.0), _LONGEST_RETRY_AFTER_S)
 
 
+def answered_at(exchange: Exchange) -> datetime | None:
+    """When it was sent by the provider's own clock, to the second; None where its `Date` does not say."""
+    try:
+        return _aware(parsedate_to_datetime(exchange.headers["date"]))
+    except (KeyError, ValueError):
+        return None
+
+
 def _until(written: str, answer: Answer) -> float:
-    sent = answer.headers.get("date")
-    now = _aware(parsedate_to_datetime(sent)) if sent else datetime.now(UTC)
+    now = answered_at(answer) or datetime.now(UTC)
     return (_aware(parsedate_to_datetime(written)) - now).total_seconds()
 
 

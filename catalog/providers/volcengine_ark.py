@@ -51,7 +51,7 @@ from catalog.providers.types import (
     SupplyTarget,
     Window,
 )
-from catalog.providers.verdict import Protocol, error_in, judge, retry_after_s
+from catalog.providers.verdict import Protocol, answered_at, error_in, judge, retry_after_s
 from catalog.providers.volcengine_ark_request import TASKS, compile_image, compile_video
 
 _LIST_PAGE_ROWS = 100
@@ -196,14 +196,14 @@ def _row(item: Any) -> Row | None:
     )
 
 
-def _page(document: Mapping[str, Any]) -> Page | Unlisted:
+def _page(document: Mapping[str, Any], answered: datetime | None) -> Page | Unlisted:
     items, total = document.get("items"), document.get("total")
     if not isinstance(items, list):
         return Unlisted("a list without items")
     rows = tuple(row for item in items if (row := _row(item)) is not None)
     if len(rows) < len(items):
         return Unlisted("the list holds something without an id")
-    return Page(rows, total if isinstance(total, int) and not isinstance(total, bool) else None)
+    return Page(rows, total if isinstance(total, int) and not isinstance(total, bool) else None, answered)
 
 
 class VolcengineArk:
@@ -337,8 +337,11 @@ def _task_path(task_id: str) -> str:
 def _list(transport: Transport, page: int) -> Page | Unlisted:
     """Every model's tasks: what `filter.model` compares with is not documented."""
     wanted = (("page_num", str(page)), ("page_size", str(_LIST_PAGE_ROWS)))
-    document = _read(transport.ask("GET", TASKS, _authorization(transport), wanted))
-    return Unlisted(document.reason) if isinstance(document, Unreadable) else _page(document)
+    exchange = transport.ask("GET", TASKS, _authorization(transport), wanted)
+    document = _read(exchange)
+    if isinstance(document, Unreadable):
+        return Unlisted(document.reason)
+    return _page(document, answered_at(exchange))
 
 
 def _read(exchange: Exchange) -> Mapping[str, Any] | Unreadable:

@@ -1,7 +1,7 @@
 """Finds out what became of a submission whose answer was lost. It only ever looks; it never posts again."""
 
 from collections.abc import Callable
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 
 from django.conf import settings
 from django.db import transaction
@@ -32,7 +32,9 @@ from dispatch.services.record_submission import record_acceptance
 from dispatch.transport import transport_to
 
 A = AttemptState
-LISTING_STARTS_BEFORE = timedelta(seconds=60)
+# A minute, and two by which the clocks of hosts may differ or be put back between two looks.
+LISTING_STARTS_BEFORE = timedelta(minutes=3)
+EVER = datetime.fromtimestamp(0, UTC)
 CLOCKS_DIFFER_BY = timedelta(seconds=10)  # at most, of two workers' machines
 
 
@@ -54,6 +56,7 @@ def recover(attempt_id: int, clock: Callable[[], datetime]) -> None:
     if attempt.body_sent_at is None:
         _record_unsent(attempt, now)
         return
+    _sent_by(attempt, now)
     # Asked before the look: what was sent while a listing was read may be in none.
     sender_lives = may_still_send(attempt.pk)
     result = look(attempt, now)
@@ -65,7 +68,7 @@ def recover(attempt_id: int, clock: Callable[[], datetime]) -> None:
 def look(attempt: Attempt, now: datetime) -> RecoverResult:
     """What the provider tells of it now; records nothing. First what a callback told, which the provider has
     to confirm; then what the account lists."""
-    began, supply = attempt.request_started_at or attempt.created_at, attempt.supply
+    supply = attempt.supply
     try:
         connection = transport_to(attempt.channel)
     except VaultError as error:
@@ -81,8 +84,14 @@ def look(attempt: Attempt, now: datetime) -> RecoverResult:
             attempt.client_request_key,
             attempt.request_hash,
             SupplyTarget(supply.provider_model, supply.model_version, modality=supply.modality),
-            Window(began - LISTING_STARTS_BEFORE, now),
+            Window(_listing_starts(attempt, now), now),
         )
+
+
+def _listing_starts(attempt: Attempt, now: datetime) -> datetime:
+    """Of a clock that was put back since nobody knows by how much: what it said then is no bound."""
+    began = attempt.request_started_at or attempt.created_at
+    return EVER if began > now or "sent_by" in attempt.recovery else began - LISTING_STARTS_BEFORE
 
 
 def _told_by_callbacks(attempt: Attempt) -> list[str]:
@@ -120,7 +129,7 @@ def _record_absence(attempt: Attempt, now: datetime) -> None:
     """A listing proves absence when it is read twice, apart, after the send deadline."""
     first_read = _noted(attempt, "absent_at", now)
     apart = timedelta(seconds=settings.RECOVERY_ABSENCE_READS_APART_S)
-    send_over = _send_over(attempt, now)
+    send_over = _sent_by(attempt, now) + timedelta(seconds=settings.PROVIDER_DEADLINE_S) + CLOCKS_DIFFER_BY
     if first_read is not None and now - first_read >= apart:
         fail_as_not_created(attempt, "absent from two complete listings", now)
         return
@@ -132,13 +141,14 @@ def _record_absence(attempt: Attempt, now: datetime) -> None:
     _wait(attempt, now, max(1.0, min(wait_s, backoff.recovery_s(_tries(attempt) + 1, 0))))
 
 
-def _send_over(attempt: Attempt, now: datetime) -> datetime:
-    """When whoever sent it has given up, by the clock as it runs now."""
-    sent_at = attempt.body_sent_at or now
-    if sent_at > now:  # the clock was put back since: it counts from the first look after that
-        sent_at = _noted(attempt, "sent_by", now) or now
-        attempt.recovery = {**attempt.recovery, "sent_by": sent_at.isoformat()}
-    return sent_at + timedelta(seconds=settings.PROVIDER_DEADLINE_S) + CLOCKS_DIFFER_BY
+def _sent_by(attempt: Attempt, now: datetime) -> datetime:
+    """When it had been sent at the latest, by the clock as it runs now: where that was put back since, by the
+    first look after, which the attempt remembers with its next."""
+    sent_at, noted = attempt.body_sent_at or now, _noted(attempt, "sent_by", now)
+    if noted is None and sent_at > now:
+        attempt.recovery = {**attempt.recovery, "sent_by": now.isoformat()}
+        return now
+    return noted or sent_at
 
 
 def _noted(attempt: Attempt, name: str, now: datetime) -> datetime | None:

@@ -68,6 +68,19 @@ def test_a_submission_that_reached_nobody_is_proved_absent_as_soon_as_ever(
     engine.finish(job)
 
 
+def test_a_job_without_our_reference_may_be_ours_whenever_it_was_made(engine: Engine) -> None:
+    taken = {"without_reference": True, "answer": "drop_after_acceptance"}
+    engine.simulator.script({"rules": [{"when": {"call": "submit"}, "times": 1, "do": taken}]})
+    engine.now += HOUR  # of our clock, not of time
+    engine.simulator.world.advance(-HOUR.total_seconds())
+    job = engine.job()
+    engine.run(20)
+    put_back(engine)
+    engine.run(300)
+    assert Attempt.objects.get(job=job).state == "submission_uncertain"
+    assert list(engine.accepted().values()) == [1]
+
+
 def test_what_lies_ahead_is_brought_forward_and_what_is_past_stays(engine: Engine) -> None:
     engine.simulator.script({"rules": [{"when": {"call": "submit"}, "do": {"run_s": 60}}]})
     job = engine.job()

@@ -234,15 +234,30 @@ def test_one_old_row_shows_no_order() -> None:
     assert look(Page(rows("a", at=NOW - timedelta(minutes=5)), 2), Page(rows("ours"), 2))[1] == 2
 
 
-@pytest.mark.parametrize("created_at", [NOW, None, NOW - timedelta(seconds=60), NOW + timedelta(seconds=60)])
+@pytest.mark.parametrize("created_at", [NOW, None, NOW - timedelta(seconds=60), NOW + timedelta(hours=1)])
 def test_a_job_of_that_time_without_a_reference_may_be_ours(created_at: datetime | None) -> None:
     assert isinstance(look(Page((Row("1", None, created_at),), 1))[0], CannotTell)
 
 
-@pytest.mark.parametrize("seconds", [-61, 61])
-def test_a_job_of_another_time_without_a_reference_is_not_ours(seconds: int) -> None:
-    row = Row("1", None, NOW + timedelta(seconds=seconds))
-    assert isinstance(look(Page((row,), 1))[0], Absent)
+def test_a_job_of_an_earlier_time_without_a_reference_is_not_ours() -> None:
+    assert isinstance(look(Page((Row("1", None, NOW - timedelta(seconds=61)),), 1))[0], Absent)
+
+
+@pytest.mark.parametrize(
+    ("theirs_s", "made_s", "result"),
+    [
+        (-3_600, -3_600, CannotTell),  # of ours by an hour: what they made then may be ours
+        (-3_600, -3_721, Absent),
+        (0, -61, CannotTell),
+        (3_600, -61, Absent),  # theirs is ahead, which makes the window longer by itself
+        (-10 * 365 * 86_400, -90_000, Absent),  # such a clock says nothing
+    ],
+)
+def test_a_clock_of_ours_that_is_ahead_makes_the_window_begin_so_much_earlier(
+    theirs_s: int, made_s: int, result: type[RecoverResult]
+) -> None:
+    answered, made = NOW + timedelta(seconds=theirs_s), NOW + timedelta(seconds=made_s)
+    assert isinstance(look(Page((Row("1", None, made),), 1, answered))[0], result)
 
 
 def test_a_list_without_an_end_is_given_up() -> None:

@@ -5,6 +5,7 @@
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from email.utils import formatdate
 from typing import Any, Final
 
 from catalog.simulator import media
@@ -70,17 +71,8 @@ class ArkFace:
     prefix: Final = "/ark/api/v3"
 
     def answer(self, request: Request, world: World) -> Answer:
-        kind, _, key = request.headers.get("authorization", "").partition(" ")
-        if kind.casefold() != "bearer" or not key or world.account(key).state == "revoked":
-            return _error("AuthenticationError")
-        method, path = request.method, request.path
-        if method == "POST" and path in (_TASKS, _IMAGES):
-            return _submit(request, key, world)
-        if method == "GET" and path == _TASKS:
-            return _list(request, key, world)
-        if method in ("GET", "DELETE") and path.startswith(_TASKS + "/"):
-            return _one(request, key, path.removeprefix(_TASKS + "/"), world)
-        return Answer(404, b"404 page not found", {"Content-Type": "text/plain"})
+        answer = _answer(request, world)
+        return replace(answer, headers={"Date": formatdate(world.now(), usegmt=True), **answer.headers})
 
     def callback(self, task: Task, word: str, at: float, origin: str) -> bytes:
         return json.dumps(_document(task, word, at, origin)).encode()
@@ -90,6 +82,20 @@ class ArkFace:
             return "image/jpeg", media.picture(*(_picture_size(task.request) or (1024, 1024)))
         width, height = _video_size(task.request)
         return "video/mp4", media.video(_duration(task.request), width, height, bool(_audio(task.request)))
+
+
+def _answer(request: Request, world: World) -> Answer:
+    kind, _, key = request.headers.get("authorization", "").partition(" ")
+    if kind.casefold() != "bearer" or not key or world.account(key).state == "revoked":
+        return _error("AuthenticationError")
+    method, path = request.method, request.path
+    if method == "POST" and path in (_TASKS, _IMAGES):
+        return _submit(request, key, world)
+    if method == "GET" and path == _TASKS:
+        return _list(request, key, world)
+    if method in ("GET", "DELETE") and path.startswith(_TASKS + "/"):
+        return _one(request, key, path.removeprefix(_TASKS + "/"), world)
+    return Answer(404, b"404 page not found", {"Content-Type": "text/plain"})
 
 
 def _submit(request: Request, key: str, world: World) -> Answer:

@@ -1,11 +1,12 @@
 """Lost submissions are found or proved absent as the capabilities claim; the free check of an account."""
 
 from dataclasses import replace
+from datetime import timedelta
 
 import pytest
 
 from catalog.providers.http import Transport
-from catalog.providers.types import Absent, CannotTell, ChannelAccess, Found, Rejected, Unknown
+from catalog.providers.types import Absent, CannotTell, ChannelAccess, Found, Rejected, Unknown, Window
 from catalog.simulator.server import Simulator
 from tests.providers.cases import Case
 from tests.providers.conformance.suite import (
@@ -72,6 +73,17 @@ def test_nothing_is_absent_while_a_job_without_a_reference_may_be_ours(
     script(simulator, "submit", times=1, without_reference=True, answer="drop_after_acceptance")
     assert isinstance(submit(case, client), Unknown)
     assert isinstance(case.adapter.recover(client, KEY, "", case.supplies["video"], WINDOW), CannotTell)
+
+
+def test_nothing_is_absent_while_such_a_job_is_earlier_by_no_more_than_our_clock_is_ahead(
+    case: Case, client: Transport, simulator: Simulator
+) -> None:
+    script(simulator, "submit", times=1, without_reference=True, answer="drop_after_acceptance")
+    assert isinstance(submit(case, client), Unknown)
+    ahead = Window(WINDOW.begin_at + timedelta(hours=1), WINDOW.end_at + timedelta(hours=1))
+    assert isinstance(case.adapter.recover(client, KEY, "", case.supplies["video"], ahead), CannotTell)
+    simulator.world.advance(7_200)
+    assert isinstance(case.adapter.recover(client, KEY, "", case.supplies["video"], ahead), Absent)
 
 
 @pytest.mark.parametrize("answer", ["reset_before_response", "truncated", "not_json", "list", "hang"])
