@@ -1,6 +1,6 @@
 """How a body of JSON comes in."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from rest_framework.parsers import JSONParser
@@ -30,16 +30,13 @@ def _unstorable(value: Any, path: str) -> str | None:
     """Where the first text is that can't be stored; a name that can't is told by what it is in."""
     if isinstance(value, str):
         return None if is_storable(value) else path
+    inner: Iterator[tuple[str, Any]]
     if isinstance(value, dict):
-        for name, inner in value.items():
-            if not is_storable(name):
-                return path
-            within = _unstorable(inner, f"{path}.{name}" if path else name)
-            if within is not None:
-                return within
+        if not all(map(is_storable, value)):
+            return path
+        inner = ((f"{path}.{name}" if path else name, each) for name, each in value.items())
     elif isinstance(value, list):
-        for number, inner in enumerate(value):
-            within = _unstorable(inner, f"{path}[{number}]")
-            if within is not None:
-                return within
-    return None
+        inner = ((f"{path}[{number}]", each) for number, each in enumerate(value))
+    else:
+        return None
+    return next((found for at, each in inner if (found := _unstorable(each, at)) is not None), None)
