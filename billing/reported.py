@@ -3,6 +3,7 @@
 A report is booked exactly, however far from the quote, and doubted aloud; what can't be a cost is not booked:
 the estimate by the rule stands then, and says that it is one."""
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
@@ -13,6 +14,7 @@ from billing.pricing import Ratio
 
 DOUBTED_FROM: Final = Fraction(1, 10)  # of the estimate
 _MOST_MICROS: Final = 10**15
+_DECIMAL: Final = re.compile(r"[-+]?[0-9]+(\.[0-9]*)?([eE][-+]?[0-9]{1,2})?")  # no exponent that takes a day
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,10 +53,7 @@ def reported_cost(
 
 
 def _amount(said: str) -> Fraction | None:
-    try:
-        return Fraction(said)
-    except (ValueError, ZeroDivisionError):
-        return None
+    return Fraction(said) if _DECIMAL.fullmatch(said) else None
 
 
 def _doubt(micros: int, estimate_micros: int) -> str:

@@ -1,7 +1,6 @@
 """Reads what a provider sent as JSON, trusting nothing about it."""
 
 import json
-import math
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -53,17 +52,17 @@ def name(value: Any) -> str | None:
 
 
 def address(value: Any) -> str | None:
-    """An absolute web address, at most 4000 characters."""
-    if isinstance(value, str) and value.startswith(("https://", "http://")) and len(value) <= 4000:
-        return value
-    return None
+    """An absolute web address, at most 4000 characters, all of them visible."""
+    if not isinstance(value, str) or len(value) > 4000 or not value.isprintable():
+        return None
+    return value if value.startswith(("https://", "http://")) else None
 
 
 def number(value: Any) -> int | float | None:
     """A finite number that is not negative and not absurd."""
-    if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
+    if isinstance(value, bool) or not isinstance(value, int | float):
         return None
-    return value if 0 <= value <= 10**15 else None
+    return value if 0 <= value <= 10**15 else None  # which NaN is not, and no comparison is too large for
 
 
 def progress(value: Any) -> float | None:

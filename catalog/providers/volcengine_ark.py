@@ -25,7 +25,7 @@ from catalog.providers.documents import (
 from catalog.providers.errors import ErrorKind, ErrorTable, Wording
 from catalog.providers.http import Answer, Broken, Exchange, Transport
 from catalog.providers.listing import Page, Row, Unlisted, look_up
-from catalog.providers.redaction import redacted
+from catalog.providers.redaction import cleaned, redacted
 from catalog.providers.types import (
     Accepted,
     AdapterCapabilities,
@@ -143,7 +143,7 @@ def _task_status(document: Mapping[str, Any]) -> JobStatus:
         error = error or _without_words("a failure without a reason", document)
     return JobStatus(
         status=status,
-        raw_status=(raw_status if isinstance(raw_status, str) else repr(raw_status))[:80],
+        raw_status=cleaned(raw_status if isinstance(raw_status, str) else repr(raw_status), 80),
         progress=progress(document.get("progress")),
         outputs=outputs if status == "succeeded" else (),
         usage=_counts(document),
@@ -168,10 +168,10 @@ def _counts(document: Mapping[str, Any]) -> dict[str, Any]:
     """The counts that are billed: tokens, pictures. Who sells the protocol on may tell a cost of his own."""
     usage = section(document, "usage")
     counts: dict[str, Any] = {
-        key: count for key, value in usage.items() if (count := number(value)) is not None
+        key: count for key, value in usage.items() if name(key) and (count := number(value)) is not None
     }
     if usage.get("cost") is not None:
-        counts |= {"cost": str(usage["cost"])[:40], "currency": name(usage.get("currency"))}
+        counts |= {"cost": cleaned(str(usage["cost"]), 40), "currency": name(usage.get("currency"))}
     return counts
 
 
@@ -192,7 +192,7 @@ def _row(item: Any) -> Row | None:
         task_id,
         reference if isinstance(reference, str) and reference else None,
         _moment(item.get("created_at")),
-        status if isinstance(status, str) else "",
+        cleaned(status, 80) if isinstance(status, str) else "",
     )
 
 

@@ -6,12 +6,13 @@ fails, fails nothing: it is only repeated later."""
 
 import logging
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from datetime import datetime, timedelta
 from functools import partial
 from time import monotonic
 
 from django.conf import settings
-from django.db import Error
+from django.db import Error, InterfaceError, OperationalError
 
 from catalog.models import Channel
 from catalog.providers.registry import adapter_for
@@ -97,19 +98,32 @@ def _record_all(answers: Sequence[Answered], clock: Callable[[], datetime]) -> N
 
 
 def _record_news(answers: Sequence[Answered], clock: Callable[[], datetime]) -> None:
-    """All in one transaction. One that can't be recorded keeps no other from being: then each has its own,
-    and it is asked for again at its next look."""
-    results = {
-        each.attempt.pk: each.result for each in answers if isinstance(each.result, JobStatus | PollFailure)
-    }
+    """All in one transaction. One that can't be recorded keeps no other from being: then each has its own."""
+    results = {each.attempt.pk: told for each in answers if (told := _told(each.result)) is not None}
     if not results:
         return
     try:
         record_polls(results, clock(), {each.attempt.pk: each.attempt.state_version for each in answers})
-    except Exception:
+    except Exception as error:
         logger.exception("Polls could not be recorded", extra={"attempts": sorted(results)})
-        for each in answers if len(results) > 1 else ():
+        for each in answers if len(results) > 1 else _as_failures(answers, error):
             _record_news([each], clock)
+
+
+def _told(result: PollResult | Exception | None) -> PollResult | None:
+    """What broke the asking is a poll that failed: the attempt's deadlines go on."""
+    if isinstance(result, Exception):
+        return PollFailure(False, None, f"asking broke: {type(result).__name__}")
+    return result
+
+
+def _as_failures(answers: Sequence[Answered], error: Exception) -> list[Answered]:
+    """What is said can't be kept, whenever it is said; but a database that does not answer is asked again at
+    the next look."""
+    if isinstance(error, OperationalError | InterfaceError):
+        return []
+    failure = PollFailure(False, None, f"its answer can't be kept: {type(error).__name__}")
+    return [replace(each, result=failure) for each in answers if not isinstance(each.result, PollFailure)]
 
 
 def _nothing_new(answered: Answered, now: datetime) -> Look | None:

@@ -14,9 +14,11 @@ from django.test.utils import CaptureQueriesContext
 
 from catalog.models import Channel
 from catalog.providers.types import JobStatus, PollFailure
+from catalog.providers.volcengine_ark import VolcengineArk
+from catalog.simulator.faces import volcengine_ark
 from dispatch import live_catalogue, polling, selection_facts, tasks
 from dispatch.backoff import poll_interval_s
-from dispatch.lifecycle import AttemptState
+from dispatch.lifecycle import FINAL_JOB_STATES, AttemptState
 from dispatch.models import Attempt, CapacityLease, Job, ProviderEvent, ProviderJob
 from dispatch.poll_rows import Claimed
 from dispatch.polling import Answered, Polling, polls_ahead, threads_wanted
@@ -295,6 +297,49 @@ def test_a_task_that_is_not_found_once_goes_on_and_three_times_is_uncertain(engi
     assert (once.state, lost.state) == ("succeeded", "succeeded")
     assert engine.attempts(lost) == [A.SUCCEEDED], "no second attempt while nobody knew"
     assert Alert.objects.get(code="stuck_attempt").resolved_why == "the provider says succeeded"
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"status": "run\0ning"},
+        {"status": "run\ud800ning"},
+        {"usage": {"total_tokens": 10**400}},
+        {"usage": {"a\0": 1}},
+        {"content": {"video_url": "https://a.example/\0"}},
+    ],
+)
+def test_an_answer_that_holds_what_nobody_can_keep_ends_like_any_other(
+    engine: Engine, monkeypatch: pytest.MonkeyPatch, change: dict[str, Any]
+) -> None:
+    document = volcengine_ark._document
+    monkeypatch.setattr(volcengine_ark, "_document", lambda *given: document(*given) | change)
+    job = engine.job()
+    engine.run(4 * 3600, step_s=240)
+    assert engine.reload(job).state in FINAL_JOB_STATES
+
+
+def test_a_poll_that_breaks_is_one_that_failed_and_deadlines_go_on(
+    engine: Engine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    engine.script(run_s=10_000)
+    job = engine.job()
+    engine.step(5)
+    monkeypatch.setattr(VolcengineArk, "poll", lambda *_: 1 / 0)
+    engine.run(3_900, step_s=60)
+    assert engine.attempts(job) == ["outcome_uncertain"]
+
+
+def test_an_answer_that_breaks_its_recording_keeps_no_deadline_from_passing(
+    engine: Engine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    engine.script(run_s=10_000)
+    job = engine.job()
+    engine.step(5)
+    spoiled = JobStatus("running", "run\0ning")
+    monkeypatch.setattr(VolcengineArk, "poll", lambda *_: spoiled)
+    engine.run(2 * 3600, step_s=120)
+    assert engine.attempts(job) == ["abandoned"]
 
 
 def test_a_provider_that_goes_back_moves_nothing_back(engine: Engine) -> None:

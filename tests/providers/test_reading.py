@@ -80,13 +80,26 @@ def test_what_can_not_be_an_id_is_none(value: Any) -> None:
 
 
 @pytest.mark.parametrize(
-    "value", [None, "", "file:///etc/passwd", "ftp://host/x", "//host/x", 7, "https://" + "x" * 4000]
+    "value",
+    [
+        None,
+        "",
+        "file:///etc/passwd",
+        "ftp://host/x",
+        "//host/x",
+        7,
+        "https://" + "x" * 4000,
+        "https://h/\0",
+        "https://h/\ud800",
+    ],
 )
 def test_what_can_not_be_an_address_is_none(value: Any) -> None:
     assert address(value) is None
 
 
-@pytest.mark.parametrize("value", [None, True, "1", -1, float("nan"), float("inf"), 1e16, [], 10**20])
+@pytest.mark.parametrize(
+    "value", [None, True, "1", -1, float("nan"), float("inf"), 1e16, [], 10**20, 10**400]
+)
 def test_what_can_not_be_a_count_is_none(value: Any) -> None:
     assert number(value) is None
 

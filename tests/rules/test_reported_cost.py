@@ -27,6 +27,10 @@ RATES = {"CNY": (7, 50)}  # 0.14 USD for one
         ({"cost": "a lot", "currency": "USD"}, 700_000, "rule", "no amount"),
         ({"cost": "nan", "currency": "USD"}, 700_000, "rule", "no amount"),
         ({"cost": "1e30", "currency": "USD"}, 700_000, "rule", "absurdly large"),
+        ({"cost": "7e-1", "currency": "USD"}, 700_000, "report", ""),
+        ({"cost": "1e20000000", "currency": "USD"}, 700_000, "rule", "no amount"),
+        ({"cost": "1e-20000000", "currency": "USD"}, 700_000, "rule", "no amount"),
+        ({"cost": "7/10", "currency": "USD"}, 700_000, "rule", "no amount"),
     ],
 )
 def test_a_report_is_booked_exactly_and_what_is_no_cost_leaves_the_estimate(
