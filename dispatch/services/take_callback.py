@@ -18,10 +18,12 @@ from catalog.providers.redaction import cleaned
 from catalog.providers.registry import ADAPTERS
 from catalog.providers.types import CallbackEvent, CallbackInvalid
 from catalog.vault import VaultError
-from dispatch.lifecycle import AT_PROVIDER_STATES, AttemptState
+from dispatch.lifecycle import AT_PROVIDER_STATES, FINAL_ATTEMPT_STATES, AttemptState
 from dispatch.models import Attempt, ProviderEvent, ProviderJob, RejectedCallback
 from dispatch.repository import claim_attempt, locked_attempt
+from dispatch.services.raise_alerts import unmatched_charge
 from dispatch.services.record_poll import record_poll
+from dispatch.services.settle import book_loss
 from dispatch.transport import access_to
 
 logger = logging.getLogger(__name__)
@@ -76,7 +78,7 @@ def _take(
         if not _store(channel, attempt, event, now):
             return Taken.KNOWN
         if attempt is not None:
-            _look_soon(attempt, now)
+            _look_soon(attempt, event, now)
     if attempt is not None and is_believed and attempt.state in AT_PROVIDER_STATES:
         _believe(attempt, event, now)
     return Taken.STORED
@@ -120,10 +122,14 @@ def _store(channel: Channel, attempt: Attempt | None, event: CallbackEvent, now:
     return True
 
 
-def _look_soon(attempt: Attempt, now: datetime) -> None:
+def _look_soon(attempt: Attempt, event: CallbackEvent, now: datetime) -> None:
+    """Of one that had been taken as never created it proves that it was, and is charged."""
     present = locked_attempt(attempt.pk)
     if present.state in _LOOKED_AT_AGAIN:
         claim_attempt(present, now)
+    elif present.state in FINAL_ATTEMPT_STATES and present.accepted_at is None:
+        book_loss(present, now)
+        unmatched_charge(present, event.provider_job_id, now)
 
 
 def _believe(attempt: Attempt, event: CallbackEvent, now: datetime) -> None:

@@ -16,6 +16,7 @@ from django.db import connection
 from django.test import Client
 
 from billing.models import CreditEntry, ProviderUsageEntry
+from catalog.audit import Actor
 from catalog.callback_addresses import callback_secrets, callback_url
 from catalog.models import Channel
 from catalog.providers import registry
@@ -28,6 +29,8 @@ from dispatch.callbacks.pace import Pace
 from dispatch.lifecycle import AttemptState
 from dispatch.models import Attempt, Job, ProviderEvent, RejectedCallback
 from dispatch.services import keep_house, take_callback
+from dispatch.services.decide_submission import provider_does_not_have_it
+from health.models import Alert
 from tests.engine import Engine
 
 A = AttemptState
@@ -239,6 +242,26 @@ def test_a_call_after_the_end_is_kept_and_one_after_giving_up_is_costed(engine: 
     assert (engine.reload(lost).state, lost.provider_cost_micros) == ("failed", 0)
     booked = ProviderUsageEntry.objects.filter(attempt=Attempt.objects.get(job=lost).public_id)
     assert sum(entry.amount_micros for entry in booked if entry.platform_loss) == 0
+
+
+def test_a_call_of_what_was_taken_as_never_created_is_booked_as_our_loss_once_and_told(
+    engine: Engine,
+) -> None:
+    job, task = submitted(engine, times=1, answer="drop_after_acceptance")
+    first = Attempt.objects.get(job=job)
+    provider_does_not_have_it(first.pk, "not in their console", Actor("li.m", "console"), engine.now)
+    engine.finish(job)
+    for word in ("running", "succeeded"):
+        assert call(task, body_of(engine, task, word)) == 204
+    engine.run(120)
+    first.refresh_from_db()
+    booked = ProviderUsageEntry.objects.filter(attempt=first.public_id)
+    assert [(entry.amount_micros, entry.platform_loss) for entry in booked] == [(first.quote_micros, True)]
+    assert (first.state, first.cost_micros) == ("failed", first.quote_micros)
+    assert Alert.objects.get(code="unmatched_charge").details["provider_job"] == task.id
+    assert engine.reload(job).provider_cost_micros == sum(
+        attempt.cost_micros for attempt in Attempt.objects.filter(job=job)
+    )
 
 
 class SigningArk(VolcengineArk):
