@@ -31,18 +31,27 @@ def gather(model: PublicModel, now: datetime) -> Evidence:
     examples = examples_of(model)
     requests = [(example.name, request) for example, request in examples if request is not None]
     replayed, replay_problems = rehearse(model, now)
+    bindings = tuple(_bound(model, requests, now))
     return Evidence(
         modality=model.modality,
         disclosure=model.disclosure,
         policy=policy,
         policy_problem=policy_problem,
-        bindings=tuple(_bound(model, requests, now)),
+        bindings=bindings,
         examples=tuple(example for example, _ in examples),
         rates=rates_to(policy.currency, now)[0] if policy else {},
         replayed=replayed,
         replay_problems=replay_problems,
         today=now.date(),
+        unsold=_unsold(model, bindings),
     )
+
+
+def _unsold(model: PublicModel, bindings: Iterable[BoundSupply]) -> tuple[str, ...]:
+    if model.price is None:
+        return ()
+    delivered = {binding.rule.to_profile for binding in bindings if binding.rule is not None}
+    return tuple(sorted(delivered - model.price.keys()))
 
 
 def _policy(model: PublicModel) -> tuple[Policy | None, str]:

@@ -14,6 +14,7 @@ from catalog.policy import PRIORITY_MAX, Policy
 from catalog.shape import Shape, VideoShape
 from dispatch.routing.explain import Note
 
+_UNSOLD = "no sale price for profile {profile}, which a binding delivers"
 _OUT_OF_SERVICE = ("circuit_open", "disabled")
 
 
@@ -80,6 +81,7 @@ class Evidence:
     replayed: int  # recorded selections
     replay_problems: tuple[str, ...]
     today: date
+    unsold: tuple[str, ...] = ()  # profiles that bindings deliver and the model's price lacks
 
 
 def judge(evidence: Evidence) -> list[Gate]:
@@ -123,6 +125,7 @@ def _capability(evidence: Evidence) -> Gate:
 
 def _price(evidence: Evidence) -> Gate:
     problems = [problem for binding in evidence.bindings for problem in _price_problems(binding, evidence)]
+    problems += [Note(_UNSOLD, {"profile": profile}) for profile in evidence.unsold]
     return _by_problems(
         3,
         "cost rules",

@@ -35,6 +35,7 @@ SEVERITIES: Mapping[str, Severity] = {
     "unknown_provider_status": _WARNING,
     "cost_per_success_over": _WARNING,
     "reconciliation_delta": _WARNING,
+    "sale_price_missing": _WARNING,
     "no_dispatcher": _CRITICAL,
     "credential_expiring": _WARNING,
     "maintenance_ending": _WARNING,

@@ -160,7 +160,7 @@ def _store(moves: Sequence[tuple[Attempt | None, JobMove]], now: datetime) -> li
     for last, (job, target, columns) in moves:
         if target in FINAL_JOB_STATES and job.state not in FINAL_JOB_STATES:
             ending.append((job, last, job.line_id))
-            columns = {**columns, "charged_micros": settle.charge_of(job, target)}
+            columns = {**columns, "charged_micros": settle.charge_of(job, last, target)}
         written.append((job, target, columns))
     moved = move_jobs(written, now)
     return [ended for ended in ending if ended[0].pk in moved]

@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from datetime import datetime, timedelta
 
 from django.conf import settings
-from django.db import transaction
+from django.db import InterfaceError, OperationalError, transaction
 
 from catalog.models import Channel
 from catalog.providers.registry import adapter_for
@@ -113,7 +113,13 @@ def _fresh_outputs(attempt: Attempt) -> list[OutputLocator]:
 def _record(attempt: Attempt, outcomes: Sequence[RehostOutcome], now: datetime) -> None:
     stored = [outcome for outcome in outcomes if isinstance(outcome, Rehosted)]
     if outcomes and len(stored) == len(outcomes):
-        _adopt(attempt, stored, now)
+        try:
+            _adopt(attempt, stored, now)
+        except (OperationalError, InterfaceError):
+            raise  # the database, and not the output
+        except Exception as error:
+            logger.exception("An output could not be adopted", extra={"attempt": attempt.public_id})
+            _retry_or_give_up(attempt, f"not adopted: {type(error).__name__}", now)
         return
     words = [_words(outcome) for outcome in outcomes if not isinstance(outcome, Rehosted)] or ["no output"]
     _retry_or_give_up(attempt, "; ".join(words), now)

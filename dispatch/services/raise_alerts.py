@@ -94,6 +94,18 @@ def cost_in_doubt(attempt: Attempt, cost: Cost, now: datetime) -> None:
     )
 
 
+def sale_price_missing(job: Job, now: datetime) -> None:
+    """A result of a lesser profile was delivered, and the model has no price for it: nothing was charged."""
+    model = f"model:{job.public_model.slug}"
+    raise_alert(
+        "sale_price_missing",
+        subject=model,
+        dedupe_key=f"sale_price_missing:{model}",
+        details={"job": job.public_id, "profile": job.actual_profile, "currency": job.customer.currency},
+        now=now,
+    )
+
+
 def of_selections(last: Iterable[tuple[Job, tuple[str, ...]]], now: datetime) -> None:
     """The alerts of each model's last decision; what ended of all of them ends in one statement."""
     ended = []

@@ -27,7 +27,13 @@ QUIET = (
     (OF_SELECTION, timedelta(minutes=15), "the model had no selection for 15 minutes"),
     (("unknown_slots_full",), timedelta(minutes=15), "nothing is routed there any more"),
     (
-        ("output_lost", "unknown_provider_status", "capability_mismatch", "reconciliation_delta"),
+        (
+            "output_lost",
+            "unknown_provider_status",
+            "capability_mismatch",
+            "reconciliation_delta",
+            "sale_price_missing",
+        ),
         timedelta(days=1),
         "it was not seen again for a day",
     ),

@@ -15,7 +15,7 @@ from billing.repository import rates_in_force
 from dispatch.lifecycle import AttemptState, JobState
 from dispatch.models import Attempt, Job, ProviderJob
 from dispatch.moves import Move
-from dispatch.pricing import sale_price_micros
+from dispatch.pricing import NoPrice, sale_price_micros
 from dispatch.representation import degradation_of
 from dispatch.services import raise_alerts
 from health.memory import place_of
@@ -63,6 +63,8 @@ def record_ends(ends: Sequence[End], now: datetime) -> None:
             raise_alerts.capability_mismatch(end.attempt, now)
         if end.cost is not None and end.cost.doubt:
             raise_alerts.cost_in_doubt(end.attempt, end.cost, now)
+        if end.move.to is A.SUCCEEDED and _price(end.attempt.job, end.attempt) is None:
+            raise_alerts.sale_price_missing(end.attempt.job, now)
 
 
 def _gives_evidence(attempt: Attempt, move: Move) -> bool:
@@ -168,9 +170,9 @@ def cost_at_end(attempt: Attempt, is_generated: bool, usage: Mapping[str, Any], 
     return reported_cost(estimate, attempt.quote_currency, usage, ratios)
 
 
-def charge_of(job: Job, end: JobState) -> int:
-    """What the customer pays where the job ends so."""
-    return _price(job) if end is JobState.SUCCEEDED else 0
+def charge_of(job: Job, last: Attempt | None, end: JobState) -> int:
+    """What the customer pays where the job ends so with its last attempt."""
+    return _price(job, last) or 0 if end is JobState.SUCCEEDED else 0
 
 
 def settle_jobs(ended: Sequence[tuple[Job, Attempt | None]], now: datetime) -> None:
@@ -194,13 +196,18 @@ def settle_jobs(ended: Sequence[tuple[Job, Attempt | None]], now: datetime) -> N
     )
 
 
-def _price(job: Job) -> int:
-    """By the prices that the job was admitted under: a later change concerns later jobs."""
+def _price(job: Job, last: Attempt | None) -> int | None:
+    """By the prices that the job was admitted under, a later change concerns later jobs, and by what was
+    sent of its inputs. None where a lesser profile has no price there: nobody pays the full one for it."""
     if job.actual_profile in ("", job.requested_profile):
         return job.reserved_micros
     model = copy(job.public_model)
     model.price = model.revisions.get(number=job.model_revision).document["model"]["price"]
-    price = sale_price_micros(model, job.request, job.actual_profile, job.customer.currency)
+    sent = (last.sent_request if last else None) or job.request
+    try:
+        price = sale_price_micros(model, sent, job.actual_profile, job.customer.currency)
+    except NoPrice:
+        return None
     return min(price, job.reserved_micros)
 
 

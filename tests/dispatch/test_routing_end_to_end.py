@@ -140,6 +140,45 @@ def test_a_933_request_without_933_supplies_is_delivered_as_900_and_says_so_ever
     assert not {("exact_unavailable", model), ("degradation_active", model)} & open_alerts()
 
 
+def test_a_lesser_result_is_charged_by_the_inputs_that_were_sent(engine: Engine) -> None:
+    price = PublicModel.objects.get(slug=VIDEO["model"]).price
+    of_two_videos = {"when": {"videos": 2}, "factor": "1.2"}
+    lesser = {**price["900"], "multipliers": [of_two_videos]}
+    republished(engine, VIDEO["model"], price={**price, "900": lesser})
+    exact_and_fallback_fail(engine)
+    job = engine.job(FULL_933)
+    engine.finish(job)
+    assert job.actual_profile == "900"
+    assert CreditEntry.objects.get(job=job.public_id, kind="charge").amount_micros == -1_100_000
+
+
+def test_a_model_without_a_price_for_what_its_bindings_deliver_is_not_published(engine: Engine) -> None:
+    engine.finish(engine.job(FULL_933))
+    price = PublicModel.objects.get(slug=VIDEO["model"]).price
+    model = saved(engine, VIDEO["model"], price={"933": price["933"]})
+    result = publish(model, actor=ALICE, now=engine.now)
+    assert not isinstance(result, Published)
+    (shut,) = (gate for gate in result.gates if not gate.passed)
+    assert (shut.number, shut.measured) == (
+        3,
+        "no sale price for profile 900, which a binding delivers",
+    )
+
+
+def test_a_lesser_result_without_a_price_in_its_customers_currency_is_delivered_for_nothing_and_told(
+    engine: Engine,
+) -> None:
+    price = PublicModel.objects.get(slug=VIDEO["model"]).price
+    republished(engine, VIDEO["model"], price={**price, "900": {**price["900"], "currency": "CNY"}})
+    exact_and_fallback_fail(engine)
+    before, job = engine.balance(), engine.job(FULL_933)
+    engine.finish(job)
+    assert (job.state, job.actual_profile, job.charged_micros) == ("succeeded", "900", 0)
+    assert engine.balance() == before
+    told = Alert.objects.get(code="sale_price_missing")
+    assert (told.subject, told.details["job"]) == (f"model:{VIDEO['model']}", job.public_id)
+
+
 def test_a_strict_request_on_the_same_system_waits_and_then_ends_honestly(engine: Engine) -> None:
     exact_and_fallback_fail(engine)
     balance = engine.customer.balance_micros

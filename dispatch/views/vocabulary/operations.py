@@ -147,6 +147,7 @@ ALERTS: Final[Words] = {
     "unknown_provider_status": _("A provider sent a status that the adapter does not know."),
     "cost_per_success_over": _("The cost of a success is over its limit."),
     "reconciliation_delta": _("The provider's bill and the ledger differ."),
+    "sale_price_missing": _("A result was delivered for nothing: the model has no price for its profile."),
     "no_dispatcher": _("No dispatcher is running: nothing new is sent."),
     "credential_expiring": _("A channel's credential is about to expire."),
     "capability_mismatch": _("A provider refused what its capability document promises."),
