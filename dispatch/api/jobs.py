@@ -1,5 +1,6 @@
 """`/api/v1/jobs/`: submit, list, look, cancel, download."""
 
+import logging
 from typing import Any
 
 from django.db import OperationalError, transaction
@@ -23,8 +24,10 @@ from dispatch.queries.waiting_job import customer_queue
 from dispatch.representation import job_as_json
 from dispatch.services.accept import accept
 from dispatch.services.cancel import cancel
+from dispatch.services.raise_alerts import output_lost
 from dispatch.waiting import CustomerQueue
 
+logger = logging.getLogger(__name__)
 _FORM = JobRequestSerializer()  # for all requests: to make one anew costs more than to ask it
 
 
@@ -146,10 +149,16 @@ class JobOutput(APIView):
     )
     def get(self, request: Request, job_id: str, number: int) -> HttpResponseBase:
         job = _job(request, job_id)
-        outputs = list(job.adopted_attempt.assets.all()) if job.adopted_attempt else []
+        adopted = job.adopted_attempt
+        outputs = adopted.assets.all() if adopted else []
         asset = next((asset for asset in outputs if asset.number == number), None)
-        if asset is None:
+        if adopted is None or asset is None:
             raise UnknownJob(f"{job_id} has no output {number}; it is {job.state}.")
         if asset.is_expired(now()):
             raise OutputExpired(f"Output {number} of {job_id} was kept until {asset.expires_at:%Y-%m-%d}.")
-        return file_response(request, asset)
+        try:
+            return file_response(request, asset)
+        except FileNotFoundError as error:
+            logger.exception("A delivered file is missing", extra={"job": job_id, "asset": asset.public_id})
+            output_lost(adopted, "its stored file is missing", now())
+            raise OutputExpired(f"Output {number} of {job_id} is not kept any more.") from error

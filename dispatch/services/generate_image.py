@@ -17,7 +17,7 @@ from billing.errors import InsufficientCredit
 from catalog.hashing import document_hash
 from dispatch.admission import draft_job
 from dispatch.customer_slots import Overtaken, in_flight
-from dispatch.errors import ModelNotPublished, NoCapacity, NothingAvailable
+from dispatch.errors import DispatchError, ModelNotPublished, NoCapacity, NothingAvailable
 from dispatch.idempotency import bind, earlier_job, stored_or_earlier
 from dispatch.lifecycle import AttemptState, JobState
 from dispatch.models import Attempt, Job
@@ -53,12 +53,20 @@ def generate_image(
     def find() -> Job | None:
         return earlier_job(caller, IMAGES, idempotency_key, body_hash)
 
-    job, is_mine = find(), False
-    if job is None:
+    def admit() -> tuple[Job, bool]:
         now = waiting.clock()
         draft = _drafted(caller, body, now)
         bind(draft, IMAGES, idempotency_key, body_hash)
-        job, is_mine = _admitted(caller, draft, find, now)
+        return _admitted(caller, draft, find, now)
+
+    job, is_mine = find(), False
+    if job is None:
+        try:
+            job, is_mine = admit()
+        except (DispatchError, InsufficientCredit):
+            job = find()  # the first request by the key may be what stands in the way
+            if job is None:
+                raise
     if is_mine:
         _execute(job, waiting.clock)
     return answer_image(job, request_id, waiting, is_mine)

@@ -11,7 +11,7 @@ from django.conf import settings
 from django.db import connection
 from django_q.models import OrmQ
 
-from billing.models import CreditEntry, ProviderUsageEntry
+from billing.models import CreditEntry, Customer, ProviderUsageEntry
 from billing.services.create_customer import create_customer
 from billing.services.issue_key import issue_key
 from catalog.models import Channel, Supply, SupplyBinding
@@ -238,6 +238,25 @@ def test_two_at_once_with_one_key_are_one_job_and_one_answer(engine: Engine) -> 
     assert len(answers) == 1
     assert answers.pop()[0] == 200
     assert Job.objects.count() == len(engine.posts()) == 1
+
+
+def test_a_repeat_is_not_refused_for_the_slot_that_its_own_first_request_took_meanwhile(
+    engine: Engine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Fault 48, at the customer's limit."""
+    Customer.objects.update(max_in_flight=1)
+    engine.script(answer="drop_after_acceptance")  # the first stays in progress
+    drafted, first = generating._drafted, []
+
+    def behind_the_first(*given: Any) -> Job:
+        monkeypatch.setattr(generating, "_drafted", drafted)
+        first.append(create(engine, key="order-1"))
+        return drafted(*given)
+
+    monkeypatch.setattr(generating, "_drafted", behind_the_first)
+    repeat = create(engine, key="order-1")
+    assert (repeat.status_code, repeat.content) == (502, first[0].content)
+    assert Job.objects.count() == 1
 
 
 def test_a_request_that_died_between_two_attempts_is_ended_at_its_deadline_by_the_scan(
